@@ -1,0 +1,45 @@
+# linerate: `make demo` sets up and runs the main job on this machine, `make test`
+# installs what the tests need and runs them. Both want root; without it the demo
+# runs what it can.
+
+export CGO_ENABLED = 0
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+BIN     := bin/linerate
+
+.PHONY: all demo test lint bench bench-peers generate clean deps
+
+all: $(BIN)
+
+.PHONY: $(BIN)
+$(BIN):
+	$(GO) build -trimpath -o $@ ./cmd/linerate
+
+# The main job in a lab of two namespaces: an exact rate first, then each path's
+# top speed, at three frame sizes.
+demo: $(BIN)
+	bench/demo.sh $(BIN)
+
+# What the tests drive: captures, stock peers, a C compiler for the race detector.
+deps:
+	@.ci/deps
+
+test: deps $(BIN)
+	@{ CGO_ENABLED=1 $(GO) test -race -json -p 1 -timeout 10m ./... ; \
+	   $(GO) test -json -p 1 -timeout 10m -run 'Allocat' ./... ; } 2>&1 | $(GO) run ./internal/tally
+
+lint:
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+
+# Go benchmarks per packet, then the table of compare, into bench/RESULTS.md.
+bench: $(BIN)
+	bench/run.sh $(BIN)
+
+# The eBPF objects are committed; this makes them anew (clang, libbpf-dev).
+generate:
+	$(GO) generate ./bpf
+
+clean:
+	rm -rf bin

@@ -1,0 +1,193 @@
+// Package bench runs lists of plans and judges them: compare and what else needs
+// more than one trial.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"linerate/gen"
+	"linerate/internal/lab"
+	"linerate/internal/plan"
+	"linerate/internal/probe"
+	"linerate/internal/result"
+	"linerate/internal/session"
+	"linerate/internal/units"
+)
+
+// labMTU carries a 9018-byte frame.
+const labMTU = 9000
+
+// A Comparison says what to compare, in a lab of its own on this machine.
+type Comparison struct {
+	Frames   []int      // frame sizes with FCS; too small a one for its path is left out
+	Paths    []string   // of gen.Paths; none for all
+	Rate     units.Rate // that each path is asked for
+	Layer    units.Layer
+	RX       string        // how the receiver counts
+	Trials   int           // of each path at each size
+	Trial    time.Duration // length of one
+	IPv6     bool
+	Version  string
+	Progress func(line string)
+}
+
+// cell is one path at one frame size.
+type cell struct {
+	path  *gen.Path
+	frame int
+	runs  []run
+}
+
+// run is one trial: both ends' reports.
+type run struct {
+	sent, counted *result.Report
+}
+
+// Compare runs every path at every size, trials interleaved so that a change of
+// the machine's speed meets all of them. What was measured until an error or the
+// end of ctx comes back with it.
+func Compare(ctx context.Context, c Comparison) (*result.Report, error) {
+	rep := &result.Report{
+		Schema: result.Schema, Linerate: c.Version, Command: "compare",
+		Started: time.Now().Format(time.RFC3339Nano),
+		Config: &result.Config{
+			Protocol: "udp", Peer: "linerate", Direction: "forward", RX: c.RX,
+			Rate: c.Rate.String(), DurationS: c.Trial.Seconds(), Flows: 1,
+		},
+	}
+	l, err := lab.New(lab.Config{MTU: labMTU})
+	if err != nil {
+		return nil, &plan.HostError{Err: err}
+	}
+	defer l.Close()
+	cells, err := c.cells(l, rep)
+	if err != nil {
+		return nil, err
+	}
+	err = c.trials(ctx, l, cells)
+	rep.Results = rows(cells)
+	if err != nil {
+		rep.Error = err.Error()
+	}
+	return rep, err
+}
+
+// cells lists what to run, and in the report what can't be run here.
+func (c *Comparison) cells(l *lab.Lab, rep *result.Report) ([]*cell, error) {
+	names := c.Paths
+	if len(names) == 0 {
+		for _, p := range gen.Paths {
+			names = append(names, p.Name)
+		}
+	}
+	var paths []*gen.Path
+	for _, name := range names {
+		p, err := gen.Find(name)
+		if err != nil {
+			return nil, &plan.UsageError{Flag: "paths", Msg: err.Error()}
+		}
+		err = l.A().Do(func() error { return p.Probe(&gen.Config{Interface: l.A().Interface}) })
+		if err != nil {
+			rep.NotHere = append(rep.NotHere, result.NotHere{Path: name, Why: err.Error()})
+			continue
+		}
+		paths = append(paths, p)
+	}
+	var cells []*cell
+	for _, frame := range c.Frames {
+		for _, p := range paths {
+			cells = append(cells, &cell{path: p, frame: frame})
+		}
+	}
+	return cells, nil
+}
+
+// trials runs all cells once, then again. Each round begins with another cell, so
+// that none is always first.
+func (c *Comparison) trials(ctx context.Context, l *lab.Lab, cells []*cell) error {
+	total := c.Trials * len(cells)
+	for i := range total {
+		round := i / len(cells)
+		x := cells[(i+round)%len(cells)]
+		left := time.Duration(total-i) * c.Trial
+		c.Progress(fmt.Sprintf("trial %d of %d: %s, %d-byte frames, about %.0f s to go", i+1, total, x.path.Name, x.frame, left.Seconds()))
+		r, err := c.run(ctx, l, x)
+		if err != nil {
+			return err
+		}
+		x.runs = append(x.runs, r)
+	}
+	return nil
+}
+
+// run sends from a and counts at b.
+func (c *Comparison) run(ctx context.Context, l *lab.Lab, x *cell) (run, error) {
+	var r run
+	to := l.B().Addr4
+	if c.IPv6 {
+		to = l.B().Addr6
+	}
+	listening := make(chan struct{})
+	counted := make(chan error, 1)
+	counting, stopCounting := context.WithCancel(ctx)
+	defer stopCounting()
+	go func() {
+		counted <- l.B().Do(func() error {
+			p, err := plan.ResolveReceive(counting, plan.RecvRequest{
+				Addr: to.String(), Port: 5201, RX: c.RX, Window: 32 << 20, Format: probe.Native,
+				Drain: 200 * time.Millisecond, Silence: 2 * time.Second, Iface: l.B().Interface,
+			})
+			if err != nil {
+				return err
+			}
+			r.counted, err = session.Receive(counting, p, c.Version, opened(listening))
+			return err
+		})
+	}()
+	select {
+	case <-listening:
+	case err := <-counted:
+		return r, err
+	}
+	errSend := l.A().Do(func() error {
+		p, err := plan.ResolveSend(ctx, plan.SendRequest{
+			Host: to.String(), Port: 5201, Rate: c.Rate, Layer: c.Layer, Frame: x.frame,
+			Duration: c.Trial, Path: x.path.Name, Flows: 1, Window: 4 << 20, Pattern: ramp,
+		})
+		if err != nil {
+			return err
+		}
+		r.sent, err = session.Send(ctx, p, c.Version, quiet{})
+		return err
+	})
+	if errSend != nil {
+		stopCounting()
+	}
+	return r, errors.Join(errSend, <-counted, ctx.Err())
+}
+
+// ramp is the payload of every trial.
+var ramp = func() probe.Pattern {
+	p, err := probe.ParsePattern("ramp")
+	if err != nil {
+		panic(err)
+	}
+	return p
+}()
+
+// quiet is an observer of a trial: only its result matters.
+type quiet struct{}
+
+func (quiet) Started(*result.Report)                    {}
+func (quiet) Interval(*result.Report, *result.Interval) {}
+func (quiet) Progress(string)                           {}
+
+// opened is a quiet observer that tells when the socket is open.
+type opened chan struct{}
+
+func (o opened) Started(*result.Report)                  { close(o) }
+func (opened) Interval(*result.Report, *result.Interval) {}
+func (opened) Progress(string)                           {}

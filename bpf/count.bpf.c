@@ -1,0 +1,119 @@
+//go:build ignore
+
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+//
+// An independent witness for tests: counts the UDP datagrams to a port before
+// any other part of the host sees them.
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define IP_FRAGMENT 0x3fff /* more fragments, or an offset */
+
+struct totals {
+	__u64 data;
+	__u64 end;
+	__u64 other;
+	__u64 data_bytes;
+	__u64 first_ns;
+	__u64 last_ns;
+};
+
+struct filter {
+	__u16 port, data_magic, end_magic; /* host order */
+	__u16 drop;
+};
+
+struct vlan_hdr {
+	__be16 tci;
+	__be16 proto;
+};
+
+const volatile struct filter filter;
+struct totals totals;
+
+static __always_inline void add(__u64 *counter, __u64 n)
+{
+	__sync_fetch_and_add(counter, n);
+}
+
+/* The payload of a whole UDP datagram to the port, or NULL. */
+static __always_inline void *payload(void *at, void *end)
+{
+	struct ethhdr *eth = at;
+
+	if (at + sizeof(*eth) > end)
+		return NULL;
+	at += sizeof(*eth);
+
+	__be16 proto = eth->h_proto;
+
+	if (proto == bpf_htons(ETH_P_8021Q)) {
+		struct vlan_hdr *tag = at;
+
+		if (at + sizeof(*tag) > end)
+			return NULL;
+		at += sizeof(*tag);
+		proto = tag->proto;
+	}
+
+	if (proto == bpf_htons(ETH_P_IP)) {
+		struct iphdr *ip = at;
+
+		if (at + sizeof(*ip) > end || ip->protocol != IPPROTO_UDP ||
+		    ip->frag_off & bpf_htons(IP_FRAGMENT))
+			return NULL;
+		at += ip->ihl * 4;
+	} else if (proto == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6hdr *ip = at;
+
+		if (at + sizeof(*ip) > end || ip->nexthdr != IPPROTO_UDP)
+			return NULL;
+		at += sizeof(*ip);
+	} else {
+		return NULL;
+	}
+
+	struct udphdr *udp = at;
+
+	if (at + sizeof(*udp) > end || udp->dest != bpf_htons(filter.port))
+		return NULL;
+	return at + sizeof(*udp);
+}
+
+SEC("xdp.frags")
+int count(struct xdp_md *ctx)
+{
+	void *end = (void *)(long)ctx->data_end;
+	__be16 *magic = payload((void *)(long)ctx->data, end);
+
+	if (!magic)
+		return XDP_PASS;
+
+	__u16 kind = (void *)(magic + 1) > end ? 0 : bpf_ntohs(*magic);
+
+	if (kind == filter.data_magic) {
+		__u64 now = bpf_ktime_get_ns();
+
+		add(&totals.data, 1);
+		add(&totals.data_bytes, bpf_xdp_get_buff_len(ctx));
+		if (!totals.first_ns)
+			totals.first_ns = now;
+		totals.last_ns = now;
+	} else if (kind == filter.end_magic) {
+		add(&totals.end, 1);
+	} else {
+		add(&totals.other, 1);
+	}
+	return filter.drop ? XDP_DROP : XDP_PASS;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,98 @@
+package gen
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/mdlayher/packet"
+	"golang.org/x/sys/unix"
+)
+
+// A link is an AF_PACKET socket that sends frames on one Ethernet interface and
+// receives none.
+type link struct {
+	path  string
+	iface string
+	conn  *packet.Conn
+	fd    int // of conn, which stays open as long
+}
+
+// openLink opens and bounds such a socket for a path.
+func openLink(path string, cfg *Config) (*link, error) {
+	if cfg.IfIndex == 0 {
+		return nil, fmt.Errorf("path %s: needs an egress interface: name one with --iface", path)
+	}
+	// Protocol 0 receives nothing. With any other, the sender would get a copy
+	// of every frame it sends.
+	conn, err := packet.Listen(&net.Interface{Index: cfg.IfIndex, Name: cfg.Interface}, packet.Raw, 0, nil)
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return nil, fmt.Errorf("path %s: %w: needs CAP_NET_RAW: sudo setcap cap_net_raw+ep %s", path, unix.EPERM, executable())
+	case err != nil:
+		return nil, fmt.Errorf("path %s: open on %s: %w", path, cfg.Interface, err)
+	}
+	l := &link{path: path, iface: cfg.Interface, conn: conn}
+	if err := l.setUp(cfg); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("path %s: %w", path, err)
+	}
+	return l, nil
+}
+
+func executable() string {
+	if path, err := os.Executable(); err == nil {
+		return path
+	}
+	return os.Args[0]
+}
+
+func (l *link) setUp(cfg *Config) error {
+	raw, err := l.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	if err := raw.Control(func(fd uintptr) { l.fd = int(fd) }); err != nil {
+		return err
+	}
+	if err := l.checkEthernet(); err != nil {
+		return err
+	}
+	if cfg.Bypass {
+		if err := unix.SetsockoptInt(l.fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1); err != nil {
+			return fmt.Errorf("set PACKET_QDISC_BYPASS: %w", err)
+		}
+	}
+	return setSendBuffer(l.fd, cfg.Window)
+}
+
+// checkEthernet refuses interfaces that take no Ethernet frames: tunnels, and
+// the loopback, which takes them and drops them above.
+func (l *link) checkEthernet() error {
+	addr, err := unix.Getsockname(l.fd)
+	if err != nil {
+		return fmt.Errorf("getsockname: %w", err)
+	}
+	if ll, ok := addr.(*unix.SockaddrLinklayer); !ok || ll.Hatype != unix.ARPHRD_ETHER {
+		return fmt.Errorf("%s carries no Ethernet frames; use --path udp", l.iface)
+	}
+	return nil
+}
+
+// Window tells the send buffer.
+func (l *link) Window() (int, error) { return sendBuffer(l.fd) }
+
+func (l *link) sendError(size int, err error) error {
+	return sendError(l.path, l.iface, "frame", size, err)
+}
+
+// mark sends one frame, an end marker.
+func (l *link) mark(f []byte) error {
+	if err := write(l.fd, f); err != nil {
+		return l.sendError(len(f), err)
+	}
+	return nil
+}
+
+func (l *link) close() error { return l.conn.Close() }

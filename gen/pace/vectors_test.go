@@ -1,0 +1,119 @@
+package pace
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+)
+
+// strict decodes a vector's input or expectation; a key that the test does not
+// know is an error, so that none is passed over in silence.
+func strict(t *testing.T, raw json.RawMessage, to any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestScheduleVectors(t *testing.T) {
+	raw, err := os.ReadFile("testdata/pacing.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Vectors []struct {
+			ID, Kind      string
+			Input, Expect json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, v := range file.Vectors {
+		switch v.Kind {
+		case "schedule":
+			t.Run(v.ID, func(t *testing.T) { scheduleVector(t, v.Input, v.Expect) })
+			ran++
+		case "rate_from_stamps":
+			t.Run(v.ID, func(t *testing.T) { rateVector(t, v.Input, v.Expect) })
+			ran++
+		}
+	}
+	if ran != 2 {
+		t.Errorf("ran %d vectors, want 2", ran)
+	}
+}
+
+func scheduleVector(t *testing.T, input, expect json.RawMessage) {
+	var in struct {
+		RateBps       uint64   `json:"rate_bps"`
+		BitsPerPacket uint64   `json:"bits_per_packet"`
+		N             []uint64 `json:"n"`
+	}
+	var want struct {
+		OffsetNS []int64   `json:"offset_ns"`
+		Interval [2]uint64 `json:"interval_ns_exact"`
+		Naive    int64     `json:"naive_rounded_interval_error_ns_after_1e8"`
+	}
+	strict(t, input, &in)
+	strict(t, expect, &want)
+	s := Schedule{Costs: []uint64{in.BitsPerPacket}, Sizes: []int{0}, MicroRate: in.RateBps * microsPerUnit}
+	for i, n := range in.N {
+		if got := int64(s.Due(n)); got != want.OffsetNS[i] {
+			t.Errorf("packet %d is due at %d ns, want %d", n, got, want.OffsetNS[i])
+		}
+	}
+	// The same as fractions, and what a rounded interval would have cost.
+	if in.BitsPerPacket*1e9*want.Interval[1] != in.RateBps*want.Interval[0] {
+		t.Errorf("interval is not %v", want.Interval)
+	}
+	rounded := int64(math.Round(float64(want.Interval[0]) / float64(want.Interval[1])))
+	if got := rounded*1e8 - int64(s.Due(1e8)); got != want.Naive {
+		t.Errorf("a rounded interval is off by %d ns, want %d", got, want.Naive)
+	}
+}
+
+// rateVector feeds departures to a pacer's gaps and asks for the rate that they
+// show: intervals count, not packets.
+func rateVector(t *testing.T, input, expect json.RawMessage) {
+	var in struct {
+		FirstNS       int64  `json:"first_ns"`
+		LastNS        int64  `json:"last_ns"`
+		Packets       int64  `json:"packets"`
+		BitsPerPacket uint64 `json:"bits_per_packet"`
+	}
+	var want struct {
+		PPS   float64 `json:"pps"`
+		BPS   float64 `json:"bps"`
+		Wrong float64 `json:"wrong_pps_if_counted_over_span"`
+	}
+	strict(t, input, &in)
+	strict(t, expect, &want)
+	p := NewPacer(Schedule{
+		Costs: []uint64{in.BitsPerPacket}, Sizes: []int{1}, Flows: 1, Burst: 1,
+		MicroRate: uint64(want.BPS) * microsPerUnit,
+	}, in.FirstNS)
+	for i := range in.Packets {
+		at := in.FirstNS + (in.LastNS-in.FirstNS)*i/(in.Packets-1)
+		b, _, ok := p.Next(at)
+		if !ok {
+			t.Fatal("the schedule ended early")
+		}
+		p.Sent(b, b.N, at, true)
+	}
+	s := p.Finish()
+	if math.Abs(s.ErrorPPM) > 1e-6 {
+		t.Errorf("error %g ppm against the rate of the intervals", s.ErrorPPM)
+	}
+	if got := float64(s.Packets) / s.Span.Seconds(); got != want.Wrong {
+		t.Errorf("counted over the span: %g packets/s, want %g", got, want.Wrong)
+	}
+	if got := float64(s.Packets-1) / s.Span.Seconds(); got != want.PPS {
+		t.Errorf("%g packets/s, want %g", got, want.PPS)
+	}
+}

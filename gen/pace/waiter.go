@@ -1,0 +1,54 @@
+package pace
+
+import (
+	"sync/atomic"
+	"time"
+
+	"linerate/internal/linux"
+)
+
+const (
+	firstMargin = int64(60 * time.Microsecond)
+	leastMargin = int64(5 * time.Microsecond)
+	mostMargin  = int64(time.Millisecond)
+	// longestSleep bounds how long a stop can go unseen.
+	longestSleep = int64(50 * time.Millisecond)
+)
+
+// A Waiter waits for instants of CLOCK_MONOTONIC: it sleeps while they are far
+// and spins when they are near, and learns from its own oversleeping how near
+// that is. It belongs to one locked thread.
+type Waiter struct {
+	margin int64 // ns before the instant at which sleeping ends
+}
+
+// Wait returns at the instant at (ns), or as soon as stop is set, with the time
+// it then is and whether it had to wait at all.
+func (w *Waiter) Wait(at int64, stop *atomic.Bool) (now int64, waited bool) {
+	now = linux.Monotonic()
+	for now < at && !stop.Load() {
+		waited = true
+		if w.margin == 0 {
+			w.margin = firstMargin
+		}
+		if left := at - now - w.margin; left > w.margin {
+			wake := now + min(left, longestSleep)
+			linux.SleepUntil(wake)
+			now = linux.Monotonic()
+			w.learn(now - wake)
+			continue
+		}
+		now = linux.Monotonic()
+	}
+	return now, waited
+}
+
+// learn keeps the margin above what the machine oversleeps by: it grows at once
+// and shrinks slowly.
+func (w *Waiter) learn(overslept int64) {
+	if want := overslept + overslept/2; want > w.margin {
+		w.margin = min(want, mostMargin)
+	} else {
+		w.margin = max(w.margin-w.margin/64, leastMargin)
+	}
+}

@@ -1,0 +1,30 @@
+package gen
+
+// Paths is the table of transmit paths, the fastest first: auto takes the first
+// that can run.
+var Paths = []Path{
+	{
+		Name:   "packet",
+		Family: Raw,
+		Doc:    "AF_PACKET: whole frames, many a call (sendmmsg)",
+		Needs:  "CAP_NET_RAW and an Ethernet interface",
+		Probe:  probePacket,
+		Open:   openPacket,
+	},
+	{
+		Name:   "ring",
+		Family: Raw,
+		Doc:    "PACKET_TX_RING: whole frames in memory shared with the kernel",
+		Needs:  "CAP_NET_RAW and an Ethernet interface",
+		Probe:  probeRing,
+		Open:   openRing,
+	},
+	{
+		Name:   "udp",
+		Family: Kernel,
+		Doc:    "UDP sockets: datagrams, many a call (sendmmsg)",
+		Needs:  "nothing",
+		Probe:  probeUDP,
+		Open:   openUDP,
+	},
+}

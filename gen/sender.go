@@ -1,0 +1,75 @@
+// Package gen transmits: a Sender for each kernel path, the table of paths, and
+// the worker that paces, sends and counts.
+package gen
+
+import (
+	"context"
+
+	"linerate/gen/frame"
+	"linerate/gen/pace"
+)
+
+// A Sender is one transmit queue, owned by one goroutine on its own thread.
+type Sender interface {
+	// Send stamps and transmits the burst and returns how many of its packets
+	// the kernel took for good, in order. A short count without an error means
+	// that the kernel refused the next one for now (EAGAIN, ENOBUFS): the
+	// caller may offer the rest again.
+	Send(pace.Burst) (int, error)
+	// Mark transmits one datagram with the given UDP payload on a flow's own
+	// addresses: an end marker.
+	Mark(flow uint16, payload []byte) error
+	// Drain waits until what was taken has left, as far as the path can tell,
+	// or until ctx ends, which is an error; the account is right either way.
+	Drain(context.Context) (Completed, error)
+	Close() error
+}
+
+// Completed is what really left, as far as a path can tell.
+type Completed struct {
+	Packets     uint64
+	Refused     uint64 // times that the kernel refused a packet (EAGAIN, ENOBUFS)
+	Unreachable uint64 // ICMP errors that came back to a kernel path's sockets, at least so many
+}
+
+// A Windower is a Sender that knows its send buffer.
+type Windower interface {
+	// Window is the SO_SNDBUF of a socket in bytes, as the kernel tells it: it
+	// doubles what it is asked for, to pay for its own bookkeeping (socket(7)).
+	Window() (int, error)
+}
+
+// A Config is what a path needs to open.
+type Config struct {
+	Interface string // egress interface; may be empty for a kernel path
+	IfIndex   int
+	Template  *frame.Template // headers, sizes, flows, run, format
+	Batch     int             // most packets of one burst
+	Window    int             // SO_SNDBUF asked for, in bytes; 0 leaves the kernel's
+	// BindDevice keeps a kernel path to Interface whatever the routes say.
+	BindDevice bool
+	// Bypass sends raw frames past the queueing discipline of the interface
+	// (PACKET_QDISC_BYPASS). Off is right as a rule: where there is no queue it
+	// gains nothing, and where there is one it was put there to hold us too. A
+	// full queue of the device then refuses frames that would have waited.
+	Bypass bool
+}
+
+// A Family says whose headers a path sends: the kernel's or ours.
+type Family string
+
+const (
+	Kernel Family = "kernel"
+	Raw    Family = "raw"
+)
+
+// A Path is a row of the table of transmit paths.
+type Path struct {
+	Name   string
+	Family Family
+	Doc    string // one line for help
+	Needs  string // capability or kernel feature, for messages
+	// Probe says why the path can't run here, or nil: found by trying.
+	Probe func(*Config) error
+	Open  func(*Config) (Sender, error)
+}

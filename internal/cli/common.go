@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"linerate/internal/plan"
+	"linerate/internal/result"
+	"linerate/internal/units"
+)
+
+func addressFlags(f *pflag.FlagSet, v4, v6 *bool, iface *string) {
+	f.BoolVarP(v4, "ipv4", "4", false, "IPv4 only")
+	f.BoolVarP(v6, "ipv6", "6", false, "IPv6 only")
+	f.StringVar(iface, "iface", "", "network interface (default from the routing table)")
+}
+
+func intervalFlag(f *pflag.FlagSet, interval *time.Duration) {
+	add(f, interval, "interval", "i", "1s", "TIME", "report every; 0 for no interval lines", func(s string) (time.Duration, error) {
+		d, err := units.ParseDuration(s)
+		if err == nil && d != 0 && d < time.Millisecond {
+			err = fmt.Errorf("want 0, or at least 1ms")
+		}
+		return d, err
+	})
+}
+
+// parseWindow parses a socket buffer's size.
+func parseWindow(s string) (int, error) {
+	n, err := units.ParseSize(s)
+	if err == nil && (n < 0 || n > math.MaxInt32/2) {
+		err = fmt.Errorf("want 0 to 1G bytes")
+	}
+	return int(n), err
+}
+
+func parseMix(s string) (plan.Mix, error) {
+	sizes, err := units.ParseIMIX(s)
+	return plan.Mix{Name: s, Frames: sizes}, err
+}
+
+// nameOf parses the name of a path: auto or a row of a table.
+func nameOf(paths []string) func(string) (string, error) {
+	return func(s string) (string, error) {
+		if s != auto && !slices.Contains(paths, s) {
+			return "", fmt.Errorf("want %s or %s", auto, strings.Join(paths, ", "))
+		}
+		return s, nil
+	}
+}
+
+// auto asks for the best path that can run.
+const auto = "auto"
+
+// conclude prints the report of a test and says how the program ends. A planned
+// end that a signal forestalled is status 130; without one a signal is the end.
+func conclude(ctx context.Context, out *output, rep *result.Report, err error, text func(), planned bool) error {
+	if printErr := out.finish(rep, text); printErr != nil && err == nil {
+		return printErr
+	}
+	if err != nil {
+		return &exitError{exitStatus(err), err}
+	}
+	if ctx.Err() != nil && planned {
+		return &exitError{status: exitInterrupted}
+	}
+	return nil
+}

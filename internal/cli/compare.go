@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"linerate/bench"
+	"linerate/gen"
+	"linerate/internal/plan"
+	"linerate/internal/report"
+	"linerate/internal/units"
+	"linerate/rx"
+)
+
+func newCompare(stdio Stdio) *cobra.Command {
+	c := bench.Comparison{Version: version()}
+	out := output{stdio: stdio}
+	cmd := &cobra.Command{
+		Use:   "compare",
+		Short: "Kernel path against raw path, side by side, in a lab on this machine",
+		Example: `  linerate compare
+  linerate compare --sizes 64 --paths udp,packet --trials 15
+  linerate compare --rate 50M --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &plan.UsageError{Msg: "linerate compare takes no HOST yet: it compares in a lab of its own on this machine"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runCompare(cmd.Context(), c, &out) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	add(f, &c.Frames, "sizes", "", "64,1518,9018", "LIST", "frame sizes with FCS", parseSizes)
+	add(f, &c.Paths, "paths", "", "", "LIST", "transmit paths (default all): "+strings.Join(gen.Names(), ","), parsePaths)
+	add(f, &c.Rate, "rate", "b", "max", "RATE", "what each path is asked for, as for send", units.ParseRate)
+	add(f, &c.Layer, "layer", "", "", "LAYER", "which bits a rate counts: l1, l2, l3 or l4 (default l4)", units.ParseLayer)
+	add(f, &c.RX, "rx", "", "udp", "PATH", "how the receiver counts: "+strings.Join(rx.Names(), ", "), nameOf(rx.Names()))
+	add(f, &c.Trials, "trials", "", "7", "N", "trials of each path at each size, interleaved", within(1, 1000))
+	add(f, &c.Trial, "trial", "", "500ms", "TIME", "length of one trial", duration(10*time.Millisecond))
+	f.BoolVarP(&c.IPv6, "ipv6", "6", false, "over IPv6")
+	out.flags(cmd)
+	return cmd
+}
+
+func runCompare(ctx context.Context, c bench.Comparison, out *output) error {
+	out.begin()
+	c.Progress = out.Progress
+	rep, err := bench.Compare(ctx, c)
+	if rep == nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		err = nil // stopped, not failed: what was measured stands
+	}
+	return conclude(ctx, out, rep, err, func() {
+		_ = report.Compare(out.stdio.Out, rep, terminal(out.stdio.Out))
+	}, true)
+}
+
+// parsePaths parses a list of transmit paths.
+func parsePaths(s string) ([]string, error) {
+	paths := strings.Split(s, ",")
+	for _, p := range paths {
+		if !slices.Contains(gen.Names(), p) {
+			return nil, fmt.Errorf("%q: want some of %s", p, strings.Join(gen.Names(), ","))
+		}
+	}
+	return paths, nil
+}
+
+// parseSizes parses a list of frame sizes.
+func parseSizes(s string) ([]int, error) {
+	var sizes []int
+	for _, word := range strings.Split(s, ",") {
+		n, err := within(64, 9018)(word)
+		if err != nil {
+			return nil, fmt.Errorf("%q: want frame sizes from 64 to 9018, as 64,1518", word)
+		}
+		sizes = append(sizes, n)
+	}
+	return sizes, nil
+}

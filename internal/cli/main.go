@@ -1,0 +1,128 @@
+// Package cli is the command line: one file per command, and the only place that
+// knows a flag. Parsing ends in a request of plan, running in a report.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"linerate/internal/plan"
+	"linerate/internal/report"
+	"linerate/internal/result"
+)
+
+// Exit statuses.
+const (
+	exitDone        = 0
+	exitFailed      = 1   // the test could not run or broke off
+	exitUsage       = 2   // bad arguments
+	exitThreshold   = 3   // a --fail-… threshold was not met, or doctor found something
+	exitHost        = 4   // this host lacks a privilege, a kernel feature or a device
+	exitPeer        = 5   // the peer could not be resolved or reached, or refused
+	exitInterrupted = 130 // stopped before the planned end
+)
+
+// Stdio is where a command writes: results to Out, progress, warnings and errors
+// to Err.
+type Stdio struct {
+	Out, Err io.Writer
+}
+
+// An exitError ends the program with a status of its own; its report has been
+// printed. Without an error it is silent.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// Main runs the program with the given arguments and returns its exit status.
+func Main(args []string, stdio Stdio) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot(stdio)
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var own *exitError
+	printed := errors.As(err, &own)
+	if message := oneLine(err.Error()); message != "" {
+		fmt.Fprintf(stdio.Err, "linerate: %s\n", message)
+		if !printed && slices.Contains(args, "--json") {
+			_ = report.JSON(stdio.Out, &result.Report{
+				Schema: result.Schema, Linerate: version(), Command: command.Name(), Error: message,
+			})
+		}
+	}
+	return exitStatus(err)
+}
+
+// exitStatus is the exit status of an error.
+func exitStatus(err error) int {
+	var (
+		own   *exitError
+		usage *plan.UsageError
+		host  *plan.HostError
+		peer  *plan.PeerError
+	)
+	switch {
+	case errors.As(err, &own):
+		return own.status
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &host):
+		return exitHost
+	case errors.As(err, &peer):
+		return exitPeer
+	}
+	return exitFailed
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func newRoot(stdio Stdio) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "linerate",
+		Short:         "Send and count UDP at line rate, and say where each lost packet was lost",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetOut(stdio.Out)
+	root.SetErr(stdio.Err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return &plan.UsageError{Msg: err.Error()}
+	})
+	root.AddCommand(newSend(stdio), newRecv(stdio), newCompare(stdio), newDoctor(stdio), newLab(stdio), newVersion(stdio))
+	return root
+}
+
+// exactly is cobra's positional check with a usage error of ours.
+func exactly(lo, hi int, want string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < lo || len(args) > hi {
+			return &plan.UsageError{Msg: fmt.Sprintf("linerate %s takes %s, not %q", cmd.Name(), want, args)}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"linerate/internal/report"
+	"linerate/internal/result"
+)
+
+// output is how a command shows what it measures: as text with a line per
+// interval, as one JSON object, or as a JSON line per interval. It is the
+// observer of a session.
+type output struct {
+	stdio  Stdio
+	json   bool
+	stream bool
+
+	text   *report.Text
+	status *statusLine
+}
+
+func (o *output) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
+}
+
+func (o *output) streamFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.stream, "json-stream", false, "print a JSON line per interval and the report as the last")
+	cmd.MarkFlagsMutuallyExclusive("json", "json-stream")
+}
+
+// begin prepares for a run; end takes down what is only for a run.
+func (o *output) begin() {
+	o.text = report.NewText(o.stdio.Out, terminal(o.stdio.Out))
+	o.status = newStatusLine(o.stdio.Err)
+}
+
+// Started shows what is about to be done.
+func (o *output) Started(r *result.Report) {
+	if !o.json && !o.stream {
+		o.text.Header(r)
+	}
+}
+
+// Interval shows one interval.
+func (o *output) Interval(r *result.Report, iv *result.Interval) {
+	o.status.clear()
+	switch {
+	case o.stream:
+		_ = report.StreamInterval(o.stdio.Out, iv) // a closed pipe ends the program by SIGPIPE
+	case !o.json:
+		o.text.Interval(r, iv)
+	}
+}
+
+// Progress redraws the one line of a terminal.
+func (o *output) Progress(line string) { o.status.show(line) }
+
+// finish prints the report and its warnings.
+func (o *output) finish(r *result.Report, text func()) error {
+	o.status.clear()
+	for _, w := range r.Warnings {
+		fmt.Fprintf(o.stdio.Err, "linerate: warning: %s\n", w)
+	}
+	switch {
+	case o.json:
+		return report.JSON(o.stdio.Out, r)
+	case o.stream:
+		return report.StreamEnd(o.stdio.Out, r)
+	}
+	text()
+	return nil
+}
+
+// terminal has what a writer can show.
+func terminal(w io.Writer) report.Options {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return report.Options{} // lines are not broken for a file
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		width = 80
+	}
+	return report.Options{Width: width, Color: os.Getenv("NO_COLOR") == ""}
+}
+
+// statusLine is the one line that is redrawn on a terminal while a long thing runs;
+// anywhere else it shows nothing.
+type statusLine struct {
+	w     io.Writer // nil where there is no terminal
+	shown bool
+	last  time.Time
+}
+
+func newStatusLine(w io.Writer) *statusLine {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		return &statusLine{w: w}
+	}
+	return &statusLine{}
+}
+
+func (s *statusLine) show(line string) {
+	if s.w == nil || time.Since(s.last) < 100*time.Millisecond {
+		return
+	}
+	s.last, s.shown = time.Now(), true
+	fmt.Fprintf(s.w, "\r\x1b[K%s", line)
+}
+
+func (s *statusLine) clear() {
+	if s.shown {
+		fmt.Fprint(s.w, "\r\x1b[K")
+		s.shown = false
+	}
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"linerate/internal/plan"
+	"linerate/internal/probe"
+	"linerate/internal/result"
+	"linerate/internal/session"
+	"linerate/internal/units"
+	"linerate/rx"
+)
+
+// thresholds are what --fail-… demand of a result.
+type thresholds struct {
+	loss *float64   // highest loss ratio; nil for none
+	rate units.Rate // lowest rate; its zero value for none
+	set  bool       // whether rate was given
+}
+
+func newRecv(stdio Stdio) *cobra.Command {
+	var r plan.RecvRequest
+	var fail thresholds
+	out := output{stdio: stdio}
+	var interval time.Duration
+	cmd := &cobra.Command{
+		Use:   "recv [ADDR:PORT]",
+		Short: "Count what arrives: loss, gaps, reordering, duplicates, jitter, delay, rate",
+		Long: `Count what arrives: loss, gaps, reordering, duplicates, jitter, delay, rate.
+
+It needs no answer from the sender. It ends when the sender says that it is done,
+with --duration, with --count, on Ctrl-C, or when a sender has been silent.`,
+		Example: `  linerate recv
+  linerate recv 10.0.0.2:5201 -t 10 --rx ring --json
+  linerate recv --format iperf2 --port 5001`,
+		Args: exactly(0, 1, "at most one ADDR:PORT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				r.Addr = args[0]
+			}
+			fail.set = cmd.Flags().Changed("fail-below")
+			return runRecv(cmd.Context(), r, interval, fail, &out)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	add(f, &r.RX, "rx", "", "auto", "PATH", "how frames are counted: auto, "+strings.Join(rx.Names(), ", "), nameOf(rx.Names()))
+	add(f, &r.Duration, "duration", "t", "", "TIME", "stop after so long (default none)", duration(time.Millisecond))
+	add(f, &r.Count, "count", "k", "", "N", "stop after so many packets", atLeastOne(units.ParseCount))
+	add(f, &r.Silence, "silence", "", "5s", "TIME", "how long a sender may be silent before it is taken for gone", duration(time.Millisecond))
+	add(f, &r.Drain, "drain", "", "2s", "TIME", "how long to wait for stragglers once the sender is done (RFC 2544)", duration(time.Millisecond))
+	add(f, &r.Port, "port", "p", "5201", "PORT", "port, unless ADDR:PORT names one", within(1, 65535))
+	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffer; K and M are 1024", parseWindow)
+	add(f, &r.Format, "format", "", "probe", "FORMAT", "payload header: probe, iperf2 or iperf3", probe.ParseFormat)
+	f.BoolVar(&r.Verify, "verify", false, "check the payload bytes and count corrupt ones")
+	add(f, &r.Pattern, "pattern", "", "ramp", "PATTERN", "payload bytes that --verify expects", probe.ParsePattern)
+	addressFlags(f, &r.V4, &r.V6, &r.Iface)
+	add(f, &fail.loss, "fail-loss", "", "", "RATIO", "exit 3 when more is lost: 0.001 or 0.1%", parseRatio)
+	add(f, &fail.rate, "fail-below", "", "", "RATE", "exit 3 when less arrives", units.ParseRate)
+	intervalFlag(f, &interval)
+	out.flags(cmd)
+	out.streamFlag(cmd)
+	return cmd
+}
+
+func runRecv(ctx context.Context, r plan.RecvRequest, interval time.Duration, fail thresholds, out *output) error {
+	if fail.set && (fail.rate.Unit == units.Percent || fail.rate.Unit == units.Max) {
+		return &plan.UsageError{Flag: "fail-below", Msg: "want a rate in bits or packets, as 500M or 10kpps"}
+	}
+	p, err := plan.ResolveReceive(ctx, r)
+	if err != nil {
+		return err
+	}
+	p.Interval = interval
+	out.begin()
+	rep, err := session.Receive(ctx, p, version(), out)
+	if rep == nil {
+		return err
+	}
+	planned := r.Duration > 0 || r.Count > 0
+	if err := conclude(ctx, out, rep, err, func() { out.text.Summary(rep) }, planned); err != nil {
+		return err
+	}
+	return fail.judge(rep.Receiver)
+}
+
+// judge says which threshold a result misses.
+func (t *thresholds) judge(r *result.Receiver) error {
+	if t.loss != nil {
+		switch {
+		case r.LossRatio == nil:
+			return &exitError{exitThreshold, fmt.Errorf("--fail-loss: the loss is not known, as nothing arrived")}
+		case *r.LossRatio > *t.loss:
+			return &exitError{exitThreshold, fmt.Errorf("--fail-loss: lost %.6g of the packets, allowed %.6g", *r.LossRatio, *t.loss)}
+		}
+	}
+	if !t.set {
+		return nil
+	}
+	want := float64(t.rate.Micro) / 1e6
+	got := 0.0
+	if r.Rate != nil {
+		got = r.Rate.L4Bps
+		switch {
+		case t.rate.Unit == units.Packets:
+			got = r.Rate.PPS
+		case t.rate.Layer == units.L1:
+			got = r.Rate.L1Bps
+		case t.rate.Layer == units.L2:
+			got = r.Rate.L2Bps
+		case t.rate.Layer == units.L3:
+			got = r.Rate.L3Bps
+		}
+	}
+	if got < want {
+		return &exitError{exitThreshold, fmt.Errorf("--fail-below: %.6g arrived, wanted %v", got, t.rate)}
+	}
+	return nil
+}

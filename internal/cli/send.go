@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"linerate/gen"
+	"linerate/internal/plan"
+	"linerate/internal/probe"
+	"linerate/internal/session"
+	"linerate/internal/units"
+)
+
+func newSend(stdio Stdio) *cobra.Command {
+	var r plan.SendRequest
+	out := output{stdio: stdio}
+	var interval time.Duration
+	cmd := &cobra.Command{
+		Use:   "send HOST[:PORT]",
+		Short: "Send UDP one way at an exact rate; nothing need answer",
+		Example: `  linerate send 10.0.0.2 --rate 500M
+  linerate send 10.0.0.2 --rate 1.5Mpps --frame 64 --count 1000000 --path packet
+  linerate send fe80::1%eth0 --rate 95% --frame 9018`,
+		Args: exactly(1, 1, "one HOST[:PORT]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Host = args[0]
+			return runSend(cmd.Context(), r, interval, &out)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	add(f, &r.Rate, "rate", "b", "100M", "RATE", "500M, 9.4G@l1, 1.5Mpps, 95% of the link at L1, max; over all flows", units.ParseRate)
+	add(f, &r.Layer, "layer", "", "", "LAYER", "which bits a rate counts: l1, l2, l3 or l4 (default l4, the UDP payload)", units.ParseLayer)
+	add(f, &r.Frame, "frame", "", "", "BYTES", "Ethernet frame with FCS (default the largest that fits the path)", within(64, 65535+18))
+	add(f, &r.Payload, "payload", "l", "", "BYTES", "UDP payload, in place of --frame", within(1, 65507))
+	add(f, &r.IMIX, "imix", "", "", "MIX", "a mix of frame sizes: simple, 7x64,4x594,1x1518, or an RFC 6985 genome", parseMix)
+	add(f, &r.Duration, "duration", "t", "", "TIME", "seconds or a Go duration (default 10)", duration(time.Millisecond))
+	add(f, &r.Count, "count", "k", "", "N", "send exactly so many packets", atLeastOne(units.ParseCount))
+	add(f, &r.Bytes, "bytes", "n", "", "N", "send so many bytes of payload; K and M are 1024", atLeastOne(units.ParseSize))
+	add(f, &r.Path, "path", "", "auto", "PATH", "how frames leave: auto, "+strings.Join(gen.Names(), ", "), nameOf(gen.Names()))
+	add(f, &r.Flows, "flows", "P", "1", "N", "parallel flows, one source port each", within(1, 65536))
+	add(f, &r.Burst, "burst", "", "", "N", "most packets back to back (default 1 below 100 kpps)", within(1, 1024))
+	add(f, &r.Port, "port", "p", "5201", "PORT", "destination port, unless HOST names one", within(1, 65535))
+	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffer; K and M are 1024", parseWindow)
+	add(f, &r.Format, "format", "", "probe", "FORMAT", "payload header: probe, iperf2 or iperf3", probe.ParseFormat)
+	add(f, &r.Pattern, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero, random or file:PATH", probe.ParsePattern)
+	addressFlags(f, &r.V4, &r.V6, &r.Iface)
+	f.StringVarP(&r.Bind, "bind", "B", "", "source address, or an interface's name")
+	add(f, &r.SrcMAC, "src-mac", "", "", "MAC", "source MAC (raw paths; default the interface's)", parseMAC)
+	add(f, &r.DstMAC, "dst-mac", "", "", "MAC", "next hop's MAC (raw paths; default from the neighbour table)", parseMAC)
+	add(f, &r.VLAN, "vlan", "", "", "ID", "802.1Q tag (raw paths)", parseVLAN)
+	add(f, &r.TOS, "dscp", "", "", "DSCP", "0..63, 0x2e, EF, AF41, CS5", plan.ParseDSCP)
+	add(f, &r.TTL, "ttl", "", "", "N", "TTL or hop limit (default 64; 1 for multicast)", within(1, 255))
+	intervalFlag(f, &interval)
+	out.flags(cmd)
+	out.streamFlag(cmd)
+	return cmd
+}
+
+func runSend(ctx context.Context, r plan.SendRequest, interval time.Duration, out *output) error {
+	p, err := plan.ResolveSend(ctx, r)
+	if err != nil {
+		return err
+	}
+	p.Interval = interval
+	out.begin()
+	rep, err := session.Send(ctx, p, version(), out)
+	if rep == nil {
+		return err
+	}
+	return conclude(ctx, out, rep, err, func() { out.text.Summary(rep) }, true)
+}

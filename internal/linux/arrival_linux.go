@@ -1,0 +1,11 @@
+package linux
+
+// An Arrival is one message or frame that the kernel handed over. Its bytes stay
+// valid until the batch or the block that it came in is used again.
+type Arrival struct {
+	Data   []byte // as much as was captured
+	Len    int    // bytes on arrival, captured or not
+	Wall   int64  // the kernel's receive stamp in ns since 1970 UTC; 0 if there is none
+	Status uint32 // TP_STATUS_* of <linux/if_packet.h>; 0 but for packet sockets
+	TCI    uint16 // 802.1Q tag that the kernel took out of the frame, if Status has TP_STATUS_VLAN_VALID
+}

@@ -1,0 +1,51 @@
+package linux
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// PinThread confines the calling thread to one processor. The goroutine must be
+// locked to its thread, and should exit while locked, as threads that the
+// runtime starts from here would inherit the confinement.
+func PinThread(cpu int) error {
+	var set unix.CPUSet
+	set.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("pin to processor %d: %w (see taskset -p for the ones allowed)", cpu, err)
+	}
+	return nil
+}
+
+// ThreadCPU returns the processor time that the calling thread has used, and
+// false where that can't be known.
+func ThreadCPU() (user, system time.Duration, ok bool) {
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &ru); err != nil {
+		return 0, 0, false
+	}
+	return time.Duration(ru.Utime.Nano()), time.Duration(ru.Stime.Nano()), true
+}
+
+// SetTimerSlack says how late the kernel may wake the calling thread to save
+// wake-ups: 50 µs unless set, at least 1 ns.
+func SetTimerSlack(d time.Duration) error {
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(max(d, 1)), 0, 0, 0); err != nil {
+		return fmt.Errorf("prctl PR_SET_TIMERSLACK: %w", err)
+	}
+	return nil
+}
+
+// SleepUntil sleeps until the given reading of Monotonic; one that has passed
+// returns at once. It allocates nothing. Signals, of which the Go runtime sends
+// plenty, don't cut it short.
+//
+// On 32-bit machines the seconds have 31 bits, as x/sys knows only the old
+// system call: enough for 68 years of uptime.
+func SleepUntil(mono int64) {
+	ts := unix.NsecToTimespec(max(mono, 0))
+	for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &ts, nil) == unix.EINTR {
+	}
+}

@@ -1,0 +1,118 @@
+package linux
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// onThread runs f on a thread of its own, which ends with it.
+func onThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		f()
+	}()
+	<-done
+}
+
+func TestPinThread(t *testing.T) {
+	onThread(func() {
+		var allowed, got unix.CPUSet
+		if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+			t.Error(err)
+			return
+		}
+		last := 0
+		for cpu := range 64 * len(allowed) {
+			if allowed.IsSet(cpu) {
+				last = cpu
+			}
+		}
+		if err := PinThread(last); err != nil {
+			t.Error(err)
+		}
+		if err := unix.SchedGetaffinity(0, &got); err != nil || got.Count() != 1 || !got.IsSet(last) {
+			t.Errorf("pinned to %d: affinity %v, %v", last, got, err)
+		}
+		if err := PinThread(1000); !errors.Is(err, unix.EINVAL) {
+			t.Errorf("pinned to a processor that isn't there: %v", err)
+		}
+	})
+}
+
+func TestThreadCPU(t *testing.T) {
+	onThread(func() {
+		user, system, ok := ThreadCPU()
+		if !ok {
+			t.Error("unknown")
+		}
+		before := user + system
+		for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); {
+		}
+		user, system, _ = ThreadCPU()
+		if used := user + system - before; used <= 0 || used > 60*time.Millisecond {
+			t.Errorf("50 ms of spinning took %v of processor time", used)
+		}
+	})
+}
+
+func TestSetTimerSlack(t *testing.T) {
+	onThread(func() {
+		if err := SetTimerSlack(1234); err != nil {
+			t.Error(err)
+		}
+		if got, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); got != 1234 || err != nil {
+			t.Errorf("slack %d ns, %v, want 1234", got, err)
+		}
+	})
+}
+
+func TestSleepUntil(t *testing.T) {
+	for _, d := range []time.Duration{-time.Hour, 0, time.Millisecond, 20 * time.Millisecond} {
+		start := Monotonic()
+		SleepUntil(start + int64(d))
+		if slept := time.Duration(Monotonic() - start); slept < d || slept > max(d, 0)+2*time.Second {
+			t.Errorf("slept %v, want %v", slept, d)
+		}
+	}
+	SleepUntil(-1) // long past
+}
+
+// TestSleepUntilSignals interrupts a sleep over and over.
+func TestSleepUntilSignals(t *testing.T) {
+	tid := make(chan int)
+	done := make(chan time.Duration)
+	const d = 50 * time.Millisecond
+	go onThread(func() {
+		tid <- unix.Gettid()
+		start := Monotonic()
+		SleepUntil(start + int64(d))
+		done <- time.Duration(Monotonic() - start)
+	})
+	thread := <-tid
+	for {
+		select {
+		case slept := <-done:
+			if slept < d {
+				t.Errorf("slept %v, want %v", slept, d)
+			}
+			return
+		case <-time.After(time.Millisecond):
+			// The runtime takes SIGURG for a request to preempt, and ignores it.
+			if err := unix.Tgkill(unix.Getpid(), thread, unix.SIGURG); err != nil && err != unix.ESRCH {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestSleepUntilAllocs(t *testing.T) {
+	if n := testing.AllocsPerRun(10, func() { SleepUntil(Monotonic() + 1000) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

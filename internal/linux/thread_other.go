@@ -1,0 +1,24 @@
+//go:build !linux
+
+package linux
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// PinThread is not supported here.
+func PinThread(int) error {
+	return fmt.Errorf("pin to a processor on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
+// ThreadCPU is unknown here.
+func ThreadCPU() (user, system time.Duration, ok bool) { return 0, 0, false }
+
+// SetTimerSlack does nothing: only Linux rounds wake-ups per thread.
+func SetTimerSlack(time.Duration) error { return nil }
+
+// SleepUntil sleeps until the given reading of Monotonic.
+func SleepUntil(mono int64) { time.Sleep(time.Duration(mono - Monotonic())) }

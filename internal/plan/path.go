@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"linerate/gen"
+	"linerate/internal/host"
+)
+
+// auto asks for the fastest path that can run.
+const auto = "auto"
+
+// choosePath finds the path that was named, or for auto the first of the table
+// that can run. The reason says of auto which faster ones were passed over, and
+// why.
+func (s *Send) choosePath(r *SendRequest, route *host.Route) (reason string, err error) {
+	if r.Path != auto && r.Path != "" {
+		s.Path, err = gen.Find(r.Path)
+		if err != nil {
+			return "", &UsageError{"path", err.Error()}
+		}
+		if err := r.unfit(s.Path, route); err != nil {
+			return "", err
+		}
+		if err := s.Path.Probe(&s.Config); err != nil {
+			return "", &HostError{err}
+		}
+		return "", nil
+	}
+	var passed passedOver
+	for i := range gen.Paths {
+		p := &gen.Paths[i]
+		err := r.unfit(p, route)
+		if err == nil {
+			err = p.Probe(&s.Config)
+		}
+		if err == nil {
+			s.Path = p
+			break
+		}
+		passed.add(p.Name, err)
+	}
+	switch {
+	case s.Path == nil:
+		return "", &HostError{fmt.Errorf("no transmit path can do this here: %v", passed)}
+	case len(passed) == 0:
+		return s.Path.Name + " is the fastest", nil
+	}
+	return fmt.Sprintf("%s is the fastest that can run here; passed over: %v", s.Path.Name, passed), nil
+}
+
+// passedOver are the paths that can't run, in order, those with the same reason
+// together.
+type passedOver []struct{ names, why string }
+
+func (p *passedOver) add(name string, err error) {
+	why := strings.TrimPrefix(err.Error(), "path "+name+": ")
+	if n := len(*p); n > 0 && (*p)[n-1].why == why {
+		(*p)[n-1].names += ", " + name
+		return
+	}
+	*p = append(*p, struct{ names, why string }{name, why})
+}
+
+func (p passedOver) String() string {
+	reasons := make([]string, len(p))
+	for i, r := range p {
+		reasons[i] = r.names + " (" + r.why + ")"
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// unfit says why a path can't send what was asked for, whatever the kernel has.
+func (r *SendRequest) unfit(p *gen.Path, route *host.Route) error {
+	if p.Family == gen.Kernel {
+		for _, f := range []struct {
+			name string
+			set  bool
+		}{{"vlan", r.VLAN != nil}, {"src-mac", r.SrcMAC != nil}, {"dst-mac", r.DstMAC != nil}} {
+			if f.set {
+				return &UsageError{f.name, fmt.Sprintf("needs a raw path: the kernel writes the headers of path %s", p.Name)}
+			}
+		}
+		return nil
+	}
+	switch {
+	case route.Local:
+		return &HostError{fmt.Errorf("path %s: raw frames to this host itself never arrive: --path udp does", p.Name)}
+	case !route.Link.Ethernet:
+		return &HostError{fmt.Errorf("path %s: %s carries no Ethernet frames: --path udp needs none", p.Name, route.Link.Name)}
+	}
+	return nil
+}

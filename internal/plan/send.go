@@ -1,0 +1,241 @@
+package plan
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"linerate/gen"
+	"linerate/gen/frame"
+	"linerate/gen/pace"
+	"linerate/internal/linux"
+	"linerate/internal/probe"
+	"linerate/internal/result"
+	"linerate/internal/units"
+)
+
+// A Mix is a cycle of frame sizes, in bytes with FCS, under the name it was
+// asked for by. Without frames it is no mix.
+type Mix struct {
+	Name   string
+	Frames []int
+}
+
+// A SendRequest is what was asked of send. Zero values stand for what was not
+// given, where nothing else is said.
+type SendRequest struct {
+	Host   string // HOST or HOST:PORT
+	Port   int    // where Host names none
+	V4, V6 bool
+
+	Rate  units.Rate // of all flows; must be given
+	Layer units.Layer
+
+	Frame   int // bytes with FCS
+	Payload int // bytes
+	IMIX    Mix
+
+	Duration time.Duration
+	Count    uint64
+	Bytes    int64 // of payload
+
+	Path    string // a name of gen.Paths, or auto
+	Flows   int
+	Burst   int
+	Window  int // SO_SNDBUF in bytes
+	Format  probe.Format
+	Pattern probe.Pattern // must be given
+
+	Bind           string // ADDRESS, ADDRESS%INTERFACE or INTERFACE
+	Iface          string
+	SrcMAC, DstMAC net.HardwareAddr
+	VLAN           *uint16
+	TOS            uint8 // the byte of the IP header
+	TTL            int
+}
+
+// A Send is the plan of a sender: all that its session needs.
+type Send struct {
+	Path     *gen.Path
+	Config   gen.Config
+	Schedule pace.Schedule
+	Stack    units.Stack   // headers around the payloads
+	Report   result.Config // what the report says of it
+	Warnings []string
+	Interval time.Duration // between lines of the report, set by the caller; 0 for none
+}
+
+// ResolveSend plans a sender. The errors are UsageError, HostError, PeerError,
+// or that of ctx.
+func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
+	to, err := r.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Send{
+		Config: gen.Config{
+			Interface:  to.route.Link.Name,
+			IfIndex:    to.route.Link.Index,
+			Window:     r.Window,
+			BindDevice: to.bound,
+		},
+		Stack: units.Stack{IPv6: to.addr.Is6()},
+	}
+	if r.VLAN != nil {
+		s.Stack.VLANTags = 1
+	}
+	reason, err := s.choosePath(&r, to.route)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.schedule(&r, to)
+	if err != nil {
+		return nil, err
+	}
+	h, err := s.headers(ctx, &r, to)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.build(&r, h); err != nil {
+		return nil, err
+	}
+	s.Report = s.report(&r, to, o)
+	s.Report.PathReason = reason
+	return s, nil
+}
+
+// schedule settles sizes, rate and end of the test.
+func (s *Send) schedule(r *SendRequest, to *destination) (offer, error) {
+	l, err := newLimits(s.Stack, r.Format.String(), r.Format.Size(), to.route.MTU, to.bottleneck())
+	if err != nil {
+		return offer{}, err
+	}
+	sizes, err := l.sizes(r.Frame, r.Payload, r.IMIX)
+	if err != nil {
+		return offer{}, err
+	}
+	o, err := newOffer(r.Rate, r.Layer, to.route.Link)
+	if err != nil {
+		return o, err
+	}
+	if s.Schedule, err = newSchedule(r, &o, s.Stack, sizes); err != nil {
+		return o, err
+	}
+	if w := o.aboveLine(r.Rate, s.Stack, sizes, to.route.Link); w != "" {
+		s.Warnings = append(s.Warnings, w)
+	}
+	return o, nil
+}
+
+// TTLs where none was asked for: the kernel's, and for a group its own link's
+// (RFC 1112 section 6.1).
+const (
+	defaultTTL   = 64
+	multicastTTL = 1
+)
+
+// headers settles what stands before the payload. The kernel's paths leave to
+// it what was not asked for; for the raw ones the neighbour may have to be
+// resolved first.
+func (s *Send) headers(ctx context.Context, r *SendRequest, to *destination) (frame.Headers, error) {
+	h := frame.Headers{
+		VLAN: r.VLAN, Src: to.from, Dst: to.addr, DstPort: to.port, TOS: r.TOS, TTL: uint8(r.TTL),
+		SrcMAC: r.SrcMAC, DstMAC: r.DstMAC,
+	}
+	if r.TTL == 0 {
+		h.TTL = defaultTTL
+		if to.addr.IsMulticast() {
+			h.TTL = multicastTTL
+		}
+	}
+	if s.Path.Family == gen.Kernel {
+		return h, nil
+	}
+	h.Src = to.route.Source
+	if h.SrcMAC == nil {
+		h.SrcMAC = to.route.Link.MAC
+	}
+	var err error
+	if h.SrcPort, err = freePorts(s.Schedule.Flows); err != nil {
+		return h, err
+	}
+	if h.DstMAC == nil {
+		h.DstMAC, err = nextHop(ctx, to.addr, to.route)
+	}
+	return h, err
+}
+
+// freePorts is the first of so many source ports in a row, at random out of
+// those that Linux gives to sockets by itself (ip_local_port_range), or out of
+// all if that range is too small.
+func freePorts(flows int) (uint16, error) {
+	const lowest, highest = 32768, 60999
+	switch {
+	case flows > 65535:
+		return 0, &UsageError{"flows", "a raw path has a source port from 1 to 65535 for each: at most 65535"}
+	case flows > highest-lowest+1:
+		return uint16(1 + rand.N(65536-flows)), nil
+	}
+	return uint16(lowest + rand.N(highest-lowest+2-flows)), nil
+}
+
+// build makes the frame of the test.
+func (s *Send) build(r *SendRequest, h frame.Headers) error {
+	sizes := slices.Clone(s.Schedule.Sizes)
+	slices.Sort(sizes)
+	stamper := probe.Stamper{
+		Format:     r.Format,
+		Run:        uint16(1 + rand.N(65535)),
+		WallOffset: linux.WallOffset(),
+	}
+	t, err := frame.New(h, stamper, slices.Compact(sizes), s.Schedule.Flows, r.Pattern)
+	if err != nil {
+		return &UsageError{"", err.Error()}
+	}
+	s.Config.Template = t
+	s.Config.Batch = s.Schedule.Burst
+	return nil
+}
+
+// report is what the report says of the plan.
+func (s *Send) report(r *SendRequest, to *destination, o offer) result.Config {
+	c := result.Config{
+		Protocol:    "udp",
+		Path:        s.Path.Name,
+		Peer:        "none",
+		Direction:   "forward",
+		Format:      r.Format.String(),
+		Interface:   to.route.Link.Name,
+		Source:      to.route.Source.String(),
+		Destination: netip.AddrPortFrom(to.addr, to.port).String(),
+		Rate:        r.Rate.String(),
+		RatePps:     o.pps,
+		Layer:       o.layer.String(),
+		IMIX:        r.IMIX.Name,
+		Flows:       s.Schedule.Flows,
+		Burst:       s.Schedule.Burst,
+		DurationS:   s.Schedule.Duration.Seconds(),
+		Count:       s.Schedule.Count,
+	}
+	if o.rate.Unit == units.Bits {
+		c.RateBps = float64(o.rate.Micro) / units.MicrosPerUnit
+	}
+	if len(r.IMIX.Frames) == 0 {
+		c.PayloadBytes = s.Schedule.Sizes[0]
+		c.FrameBytes = s.Stack.FrameBytes(c.PayloadBytes)
+	}
+	if to.route.Gateway.IsValid() {
+		c.Gateway = to.route.Gateway.String()
+	}
+	if h := &s.Config.Template.Headers; s.Path.Family == gen.Raw {
+		c.SourceMAC, c.NextHopMAC = h.SrcMAC.String(), h.DstMAC.String()
+		if h.VLAN != nil {
+			id := int(*h.VLAN)
+			c.VLAN = &id
+		}
+	}
+	return c
+}

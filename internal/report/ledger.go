@@ -1,0 +1,55 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"linerate/internal/result"
+)
+
+// ledger prints where packets were lost, a line each place, and what mends it.
+// Where nothing was lost it prints nothing.
+func (o Options) ledger(b *strings.Builder, l *result.Ledger) {
+	if l == nil {
+		return
+	}
+	total := l.Unexplained
+	width := 0
+	for _, s := range l.Lost {
+		total += s.Packets
+		width = max(width, len(s.Stage))
+	}
+	if total == 0 {
+		return
+	}
+	if l.Unexplained != 0 {
+		width = max(width, len("unexplained"))
+	}
+	fmt.Fprintf(b, "\nwhere %s lost\n", were(total))
+	digits := len(number(total))
+	entry := func(stage string, packets uint64, evidence string) {
+		fmt.Fprintln(b, strings.TrimRight(fmt.Sprintf("  %-*s   %*d   %s", width, stage, digits, packets, evidence), " "))
+	}
+	for _, s := range l.Lost {
+		evidence := s.Evidence
+		if s.AtMost != nil && *s.AtMost != s.Packets {
+			evidence += fmt.Sprintf(" (at most %d)", *s.AtMost)
+		}
+		entry(words(s.Stage), s.Packets, evidence)
+		if s.Advice != "" {
+			fmt.Fprintf(b, "%*smend: %s\n", 2+width+3+digits+3, "", s.Advice)
+		}
+	}
+	if l.Unexplained != 0 {
+		entry("unexplained", l.Unexplained, "")
+	}
+	b.WriteByte('\n')
+}
+
+// were is the subject of a sentence: "1 packet was", "18 packets were".
+func were(n uint64) string {
+	if n == 1 {
+		return "1 packet was"
+	}
+	return fmt.Sprintf("%d packets were", n)
+}

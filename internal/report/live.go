@@ -1,0 +1,132 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"linerate/internal/result"
+	"linerate/internal/units"
+)
+
+// A column of a live table is set to the right: its cells end at the column's
+// last place, whatever stands before them.
+type column struct {
+	head string
+	ends int
+}
+
+// The live tables. %s stands for the unit of the rates.
+var (
+	sendColumns = []column{{"time", 6}, {"packets", 18}, {"%s L4", 30}, {"%s L1", 42}, {"late", 49}}
+	recvColumns = []column{{"time", 6}, {"packets", 18}, {"%s L4", 30}, {"lost", 39}, {"dup", 46}, {"reord", 54}, {"jitter", 63}}
+)
+
+// A scale is the unit of the rates of the live table; it is chosen once, and
+// again only where a rate does not fit.
+type scale struct {
+	unit     string // empty before the head is printed
+	divisor  float64
+	decimals int
+	measured bool // chosen from a rate and not for want of one
+}
+
+// liveDigits is how many digits show the largest rate of a live table.
+const liveDigits = 5
+
+// fits says whether a rate can stand in the column. A unit that was guessed must
+// also be the rate's own.
+func (s *scale) fits(bps float64) bool {
+	v := bps / s.divisor
+	return bps == 0 || v < 10_000 && (s.measured || v >= 1)
+}
+
+func (t *Text) interval(b *strings.Builder, c *result.Config, iv *result.Interval) {
+	time := strconv.FormatFloat(math.Round(iv.EndS*100)/100, 'f', -1, 64) + " s"
+	switch s, r := iv.Sender, iv.Receiver; {
+	case r != nil:
+		t.rescale(b, recvColumns, c, r.Rate)
+		lost := number(r.Lost)
+		if r.Lost != 0 {
+			lost = t.o.paint(red, lost)
+		}
+		row(b, recvColumns, time, number(r.Packets), t.rate(r.Rate, "l4"), lost,
+			number(r.Duplicates), number(r.Reordered), nanoseconds(r.JitterNS))
+	case s != nil:
+		t.rescale(b, sendColumns, c, s.Rate)
+		row(b, sendColumns, time, number(s.Packets), t.rate(s.Rate, "l4"), t.rate(s.Rate, "l1"), number(s.LatePackets))
+	}
+}
+
+// rescale prints the head if there is none yet, or if the rate does not fit the
+// unit that it names.
+func (t *Text) rescale(b *strings.Builder, table []column, c *result.Config, rate *result.Rate) {
+	var bps float64
+	if rate != nil {
+		bps = max(rate.L1Bps, rate.L4Bps)
+	}
+	if t.scale.unit != "" && t.scale.fits(bps) {
+		t.scale.measured = t.scale.measured || bps > 0
+		return
+	}
+	if c != nil {
+		bps = max(bps, c.RateBps)
+	}
+	// Before the first packet nothing is known; most links are of this order.
+	like := bps
+	if bps == 0 {
+		like = 100e6
+	}
+	unit, divisor := units.BitUnit(like)
+	t.scale = scale{unit, divisor, units.Decimals(like/divisor, liveDigits), bps > 0}
+	heads := make([]string, len(table))
+	for i, column := range table {
+		heads[i] = strings.Replace(column.head, "%s", unit, 1)
+	}
+	row(b, table, heads...)
+}
+
+// rate prints a rate of one layer in the unit of the table.
+func (t *Text) rate(r *result.Rate, layer string) string {
+	if r == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.*f", t.scale.decimals, at(r, layer)/t.scale.divisor)
+}
+
+// at is a rate at the layer of that name.
+func at(r *result.Rate, layer string) float64 {
+	switch layer {
+	case "l1":
+		return r.L1Bps
+	case "l2":
+		return r.L2Bps
+	case "l3":
+		return r.L3Bps
+	}
+	return r.L4Bps
+}
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// nanoseconds prints a time, and - where it is unknown.
+func nanoseconds(ns *int64) string {
+	if ns == nil {
+		return "-"
+	}
+	return units.FormatNS(*ns)
+}
+
+// row prints one line of a live table. A cell that is too wide takes the room of
+// the next.
+func row(b *strings.Builder, table []column, cells ...string) {
+	at := 0
+	for i, cell := range cells {
+		w := columns(cell)
+		gap := max(table[i].ends-at-w, min(i, 1))
+		b.WriteString(strings.Repeat(" ", gap) + cell)
+		at += gap + w
+	}
+	b.WriteByte('\n')
+}

@@ -1,0 +1,222 @@
+// Package result is the schema of the report: what --json prints and what every
+// other format is made from. It has no behaviour. SI units stand in the names,
+// counts are exact, ratios are 0..1, and what is unknown is absent.
+package result
+
+// Schema is the version of the report; it grows only when a key changes meaning.
+const Schema = 1
+
+// A Report is the whole outcome of one command.
+type Report struct {
+	Schema    int        `json:"schema"`
+	Linerate  string     `json:"linerate"` // version
+	Command   string     `json:"command"`
+	Started   string     `json:"started"` // RFC 3339 with nanoseconds
+	Config    *Config    `json:"config,omitempty"`
+	Intervals []Interval `json:"intervals,omitempty"`
+	Sender    *Sender    `json:"sender,omitempty"`
+	Receiver  *Receiver  `json:"receiver,omitempty"`
+	Ledger    *Ledger    `json:"ledger,omitempty"`
+	Hosts     []Host     `json:"hosts,omitempty"`
+	Limit     *Limit     `json:"limit,omitempty"`
+	Results   []Row      `json:"results,omitempty"`
+	NotHere   []NotHere  `json:"not_here,omitempty"` // paths that compare could not run
+	Findings  []Finding  `json:"findings,omitempty"` // doctor
+	Warnings  []string   `json:"warnings,omitempty"`
+	Error     string     `json:"error,omitempty"`
+}
+
+// Config is what was asked for, after defaults and the kernel's tables were applied.
+type Config struct {
+	Protocol     string  `json:"protocol"`
+	Path         string  `json:"path,omitempty"`
+	PathReason   string  `json:"path_reason,omitempty"` // why auto chose it, and why the faster ones were passed over
+	RX           string  `json:"rx,omitempty"`
+	Peer         string  `json:"peer"`
+	Direction    string  `json:"direction"`
+	Format       string  `json:"format,omitempty"`
+	Interface    string  `json:"interface,omitempty"`
+	Source       string  `json:"source,omitempty"`      // address without port
+	Destination  string  `json:"destination,omitempty"` // address:port
+	SourceMAC    string  `json:"source_mac,omitempty"`
+	NextHopMAC   string  `json:"next_hop_mac,omitempty"`
+	Gateway      string  `json:"gateway,omitempty"`
+	VLAN         *int    `json:"vlan,omitempty"`
+	RateBps      float64 `json:"rate_bps,omitempty"` // absent for a rate in packets or max
+	RatePps      float64 `json:"rate_pps,omitempty"` // absent for max
+	Rate         string  `json:"rate,omitempty"`     // as asked: "500M", "max"
+	Layer        string  `json:"layer,omitempty"`
+	FrameBytes   int     `json:"frame_bytes,omitempty"` // with FCS; absent for a mix
+	PayloadBytes int     `json:"payload_bytes,omitempty"`
+	IMIX         string  `json:"imix,omitempty"`
+	Flows        int     `json:"flows,omitempty"`
+	Burst        int     `json:"burst,omitempty"` // most packets planned back to back
+	DurationS    float64 `json:"duration_s,omitempty"`
+	Count        uint64  `json:"count,omitempty"`
+	WindowAsked  int     `json:"window_asked_bytes,omitempty"`
+	WindowGot    int     `json:"window_got_bytes,omitempty"`
+}
+
+// An Interval is one line of the live report; times count from the start.
+type Interval struct {
+	StartS   float64   `json:"start_s"`
+	EndS     float64   `json:"end_s"`
+	Sender   *Sender   `json:"sender,omitempty"`
+	Receiver *Receiver `json:"receiver,omitempty"`
+}
+
+// Rate is one rate at every layer: L1 with preamble and gap, L2 with FCS, L3 the
+// IP packet, L4 the UDP payload.
+type Rate struct {
+	PPS   float64 `json:"pps"`
+	L1Bps float64 `json:"l1_bps"`
+	L2Bps float64 `json:"l2_bps"`
+	L3Bps float64 `json:"l3_bps"`
+	L4Bps float64 `json:"l4_bps"`
+}
+
+// Percentiles are of a distribution in ns, or in packets where the field says so.
+type Percentiles struct {
+	P50  int64 `json:"p50"`
+	P99  int64 `json:"p99"`
+	P999 int64 `json:"p999"`
+	Max  int64 `json:"max"`
+}
+
+// Sender is what left.
+type Sender struct {
+	Packets      uint64       `json:"packets"`
+	PayloadBytes uint64       `json:"payload_bytes"`
+	Seconds      float64      `json:"seconds"`
+	Rate         *Rate        `json:"rate,omitempty"`
+	RateErrorPPM *float64     `json:"rate_error_ppm,omitempty"` // long-run, against what was asked
+	LatePackets  uint64       `json:"late_packets"`
+	GapNS        *Percentiles `json:"gap_ns,omitempty"`        // between departures
+	LongestBurst int          `json:"longest_burst,omitempty"` // packets sent back to back
+	Refused      uint64       `json:"refused"`                 // times that the kernel refused a packet
+	Shortfall    uint64       `json:"shortfall"`               // packets due that were given up
+	NSPerPacket  *float64     `json:"ns_per_packet,omitempty"` // the sending thread's CPU time
+}
+
+// Receiver is what arrived. Packets = Unique + Duplicates + BeyondWindow; with
+// the sender's count, sent = Unique + Lost.
+type Receiver struct {
+	Packets            uint64       `json:"packets"`
+	PayloadBytes       uint64       `json:"payload_bytes"`
+	UniquePayloadBytes uint64       `json:"unique_payload_bytes"`
+	Seconds            float64      `json:"seconds"`
+	Rate               *Rate        `json:"rate,omitempty"` // of unique packets
+	Unique             uint64       `json:"unique"`
+	Lost               uint64       `json:"lost"`
+	LossRatio          *float64     `json:"loss_ratio,omitempty"`
+	LossIsLowerBound   bool         `json:"loss_is_lower_bound,omitempty"` // no sender's count came
+	Duplicates         uint64       `json:"duplicates"`
+	Reordered          uint64       `json:"reordered"`
+	ReorderExtentMax   uint64       `json:"reorder_extent_max"`
+	Gaps               uint64       `json:"gaps"` // loss periods (RFC 3357)
+	LossBurst          *LossBurst   `json:"loss_burst,omitempty"`
+	BeyondWindow       uint64       `json:"beyond_window"`
+	Foreign            uint64       `json:"foreign"`
+	Corrupt            *uint64      `json:"corrupt,omitempty"` // only with --verify
+	JitterNS           *int64       `json:"jitter_ns,omitempty"`
+	IPDVNS             *Percentiles `json:"ipdv_ns,omitempty"` // of |IPDV|
+	DelayNS            *Delay       `json:"delay_ns,omitempty"`
+	Flow               *uint16      `json:"flow,omitempty"` // in Flows: which
+	Flows              []Receiver   `json:"flows,omitempty"`
+}
+
+// LossBurst is of the lengths of loss periods, in packets.
+type LossBurst struct {
+	Max uint64 `json:"max"`
+	P50 uint64 `json:"p50"`
+}
+
+// Delay is one-way delay with its clock named: same, synchronised or relative
+// (the minimum removed).
+type Delay struct {
+	Min   int64  `json:"min"`
+	P50   int64  `json:"p50"`
+	P99   int64  `json:"p99"`
+	P999  int64  `json:"p999"`
+	Max   int64  `json:"max"`
+	Clock string `json:"clock"`
+}
+
+// Ledger says where each lost packet was lost. Lost sums to what the receiver
+// lost, less Unexplained.
+type Ledger struct {
+	Sent        uint64  `json:"sent"`
+	Arrived     uint64  `json:"arrived"`
+	Lost        []Stage `json:"lost"`
+	Unexplained uint64  `json:"unexplained"`
+}
+
+// A Stage is one place where packets were lost.
+type Stage struct {
+	Stage    string  `json:"stage"`
+	Host     string  `json:"host,omitempty"`
+	Packets  uint64  `json:"packets"`
+	AtMost   *uint64 `json:"at_most,omitempty"`
+	Evidence string  `json:"evidence"`
+	Advice   string  `json:"advice,omitempty"`
+}
+
+// Host is one end of the test. CPU figures are in cores: 1 is one core busy.
+type Host struct {
+	Role   string `json:"role"` // sender, receiver
+	CPU    *CPU   `json:"cpu,omitempty"`
+	Kernel string `json:"kernel,omitempty"`
+	Arch   string `json:"arch,omitempty"`
+}
+
+// CPU is in cores, over the test.
+type CPU struct {
+	Process     float64  `json:"process"`
+	User        float64  `json:"user"`
+	System      float64  `json:"system"`
+	Softirq     *float64 `json:"softirq,omitempty"`
+	BusiestCore *float64 `json:"busiest_core,omitempty"`
+}
+
+// Limit is what held the rate of the test, in one sentence with the numbers.
+type Limit struct {
+	By  string `json:"by"`
+	Why string `json:"why"`
+}
+
+// A Row is one line of a table: compare, search, sweep.
+type Row struct {
+	Config      Config      `json:"config"`
+	Sender      *Sender     `json:"sender,omitempty"`
+	Receiver    *Receiver   `json:"receiver,omitempty"`
+	Trials      []Trial     `json:"trials"`
+	Family      string      `json:"family,omitempty"` // kernel, raw
+	PPS         float64     `json:"pps"`              // median of the trials' received rate
+	L2Bps       float64     `json:"l2_bps"`
+	NSPerPacket *float64    `json:"ns_per_packet,omitempty"` // sender's CPU time
+	Ratio       *float64    `json:"ratio,omitempty"`         // to the udp row, paired by trial
+	RatioCI95   *[2]float64 `json:"ratio_ci95,omitempty"`
+}
+
+// A Trial is one measurement behind a row.
+type Trial struct {
+	PPS         float64  `json:"pps"`
+	L2Bps       float64  `json:"l2_bps"`
+	Sent        uint64   `json:"sent"`
+	Unique      uint64   `json:"unique"`
+	Lost        uint64   `json:"lost"`
+	NSPerPacket *float64 `json:"ns_per_packet,omitempty"`
+}
+
+// NotHere is a path that can't run on this machine, and why.
+type NotHere struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}
+
+// A Finding is one line of doctor.
+type Finding struct {
+	Level string `json:"level"` // ok, warn
+	What  string `json:"what"`
+	Mend  string `json:"mend,omitempty"` // the command that mends it
+}

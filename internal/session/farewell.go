@@ -1,0 +1,77 @@
+package session
+
+import (
+	"time"
+
+	"linerate/gen"
+	"linerate/gen/pace"
+	"linerate/internal/linux"
+	"linerate/internal/plan"
+	"linerate/internal/probe"
+)
+
+const (
+	markers    = 10 // end markers, so that one arrives where most packets are lost
+	markerGap  = 3 * time.Millisecond
+	finGap     = 10 * time.Millisecond // between the FINs of iperf 2, as it sends them
+	finPerFlow = 3
+)
+
+// farewell tells the receiver that the sender is done and how much it sent, in
+// the words of the format; iperf3's datagrams have none.
+func farewell(s gen.Sender, p *plan.Send, pacer *pace.Pacer) error {
+	sent := pacer.SentPerFlow()
+	switch p.Config.Template.Stamper.Format {
+	case probe.Native:
+		return sendMarkers(s, endMarker(p.Config.Template.Stamper.Run, sent))
+	case probe.IPerf2:
+		return sendFINs(s, &p.Config.Template.Stamper, p.Schedule.Sizes[0], sent)
+	}
+	return nil
+}
+
+func sendMarkers(s gen.Sender, m probe.EndMarker) error {
+	for i := range markers {
+		if i > 0 {
+			time.Sleep(markerGap)
+		}
+		m.Mono = linux.Monotonic()
+		if tai, ok := linux.TAI(); ok {
+			m.TAI = tai
+		}
+		if err := s.Mark(0, probe.AppendEnd(nil, &m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endMarker has what the receiver can't know: the counts, and whose clock stamped.
+func endMarker(run uint16, sent []uint64) probe.EndMarker {
+	m := probe.EndMarker{Run: run, Counts: probe.CompressCounts(sent)}
+	if id, ok := linux.BootID(); ok {
+		m.BootID = id
+	}
+	if state, ok := linux.Clock(); ok {
+		m.Clock = probe.ClockUnsynchronised
+		if state.Synchronised {
+			m.Clock = probe.ClockNTP
+		}
+	}
+	return m
+}
+
+func sendFINs(s gen.Sender, st *probe.Stamper, size int, sent []uint64) error {
+	for try := range finPerFlow {
+		if try > 0 {
+			time.Sleep(finGap)
+		}
+		for flow, n := range sent {
+			fin := st.AppendFIN(nil, size, n, try, linux.Monotonic())
+			if err := s.Mark(uint16(flow), fin); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"linerate/internal/host"
+	"linerate/internal/linux"
+	"linerate/internal/plan"
+	"linerate/internal/result"
+	"linerate/internal/units"
+	"linerate/rx"
+	"linerate/rx/track"
+)
+
+// Receive runs the receiving half of a test. A report comes back whenever the
+// path opened, with what was counted until an error ended it. The sockets belong
+// to the calling thread's network namespace.
+func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (*result.Report, error) {
+	receiver, err := p.Path.Open(&p.Config)
+	if err != nil {
+		return nil, plan.OpenError(err)
+	}
+	defer receiver.Close()
+	rep := newReport("recv", version, p.Report, p.Warnings)
+	if b, ok := receiver.(rx.Buffered); ok {
+		rep.Config.WindowAsked, rep.Config.WindowGot = p.Config.Window, b.Window()
+	}
+	link, err := watch(p.Config.IfIndex)
+	if err != nil {
+		return nil, err
+	}
+	defer link.close()
+	o.Started(rep)
+	before, err := host.ReadCPU()
+	if err != nil {
+		return nil, err
+	}
+
+	c := counting{plan: p, rep: rep, o: o, receiver: receiver, tracker: track.New(p.Track)}
+	reason, err := c.run(ctx, link)
+	after, errCPU := host.ReadCPU()
+	if errCPU == nil {
+		rep.Hosts = append(rep.Hosts, thisHost("receiver", before, after))
+	}
+	if reason == rx.Silent {
+		rep.Warnings = append(rep.Warnings, fmt.Sprintf(
+			"no end marker came and the sender was silent for %v: what it sent last may be missing from the loss", p.Limits.Silence))
+	}
+	err = errors.Join(err, c.settle())
+	if err != nil {
+		rep.Error = err.Error()
+	}
+	return rep, err
+}
+
+// counting is a receiver at work.
+type counting struct {
+	plan     *plan.Receive
+	rep      *result.Report
+	o        Observer
+	receiver rx.Receiver
+	tracker  *track.Tracker // the worker's while it runs
+
+	last   track.Totals  // at the end of the last interval
+	lastAt time.Duration // after the first arrival
+}
+
+// snapshot is what a worker shows of its work at a tick.
+type snapshot struct {
+	totals track.Totals
+	stack  units.Stack
+}
+
+// run counts until the worker ends, and stops it if the link fails.
+func (c *counting) run(ctx context.Context, link *link) (reason rx.Reason, err error) {
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	snapshots := make(chan snapshot, 64) // so that a slow terminal does not hold the worker
+	go func() {
+		defer close(snapshots)
+		reason, err = rx.Count(running, c.receiver, c.tracker, c.plan.Limits, c.plan.Interval,
+			func(t track.Totals) { snapshots <- snapshot{t, c.stack()} })
+	}()
+	redraw := time.NewTicker(progressEvery)
+	defer redraw.Stop()
+	begun := time.Now()
+	for {
+		select {
+		case snap, more := <-snapshots:
+			if more {
+				c.interval(snap, c.lastAt+c.plan.Interval)
+				continue
+			}
+			c.lastInterval()
+			if err == nil && ctx.Err() == nil {
+				err = context.Cause(running) // the link's failure, or nil
+			}
+			return reason, err
+		case <-redraw.C:
+			c.o.Progress(fmt.Sprintf("counting: %.0f s, %d packets", time.Since(begun).Seconds(), c.last.Packets))
+		case event, ok := <-link.events:
+			if failure := link.failure(event, ok); failure != nil {
+				stop(failure)
+			}
+		}
+	}
+}
+
+// interval shows what came since the last one. Late packets fill gaps of earlier
+// intervals, so an interval's loss is provisional; the totals are not made of it.
+func (c *counting) interval(snap snapshot, at time.Duration) {
+	length := at - c.lastAt
+	t := snap.totals
+	now, last := t.Counts, c.last.Counts
+	unique, bytes := now.Unique-last.Unique, now.UniquePayloadBytes-last.UniquePayloadBytes
+	r := &result.Receiver{
+		Packets:            now.Packets - last.Packets,
+		PayloadBytes:       now.PayloadBytes - last.PayloadBytes,
+		UniquePayloadBytes: bytes,
+		Seconds:            length.Seconds(),
+		Rate:               rate(snap.stack, unique, bytes, length),
+		Unique:             unique,
+		Lost:               now.Lost - min(last.Lost, now.Lost),
+		Duplicates:         now.Duplicates - last.Duplicates,
+		Reordered:          now.Reordered - last.Reordered,
+		BeyondWindow:       now.BeyondWindow - last.BeyondWindow,
+		Foreign:            t.Foreign - c.last.Foreign,
+		JitterNS:           t.JitterNS,
+	}
+	if c.plan.Config.Verify {
+		corrupt := now.Corrupt - last.Corrupt
+		r.Corrupt = &corrupt
+	}
+	iv := result.Interval{StartS: c.lastAt.Seconds(), EndS: at.Seconds(), Receiver: r}
+	c.last, c.lastAt = t, at
+	c.rep.Intervals = append(c.rep.Intervals, iv)
+	c.o.Interval(c.rep, &iv)
+}
+
+// lastInterval shows what came after the last whole one.
+func (c *counting) lastInterval() {
+	t := c.tracker.Totals()
+	at := time.Duration(t.Last - t.First)
+	if c.plan.Interval > 0 && t.Packets > c.last.Packets && at > c.lastAt {
+		c.interval(snapshot{t, c.stack()}, at)
+	}
+}
+
+// clocks says what the sender's clock has to do with ours: equal boot ids mean
+// one clock.
+func clocks(t *track.Tracker) track.Settlement {
+	if end := t.End(); end != nil {
+		if id, ok := linux.BootID(); ok && id == end.BootID {
+			return track.Settlement{Clock: track.Same}
+		}
+	}
+	return track.Settlement{}
+}

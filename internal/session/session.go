@@ -1,0 +1,65 @@
+// Package session turns one plan into one result: it opens the path, runs the
+// worker, shows each interval, stops, drains and settles the accounts.
+package session
+
+import (
+	"runtime"
+	"time"
+
+	"linerate/internal/host"
+	"linerate/internal/result"
+	"linerate/internal/units"
+)
+
+// An Observer sees a test while it runs. Its calls come from one goroutine.
+type Observer interface {
+	// Started tells what is about to be done; the config is complete.
+	Started(*result.Report)
+	// Interval has one interval of the test; the report holds it already.
+	Interval(*result.Report, *result.Interval)
+	// Progress says several times a second in one line how far the test is.
+	Progress(line string)
+}
+
+// newReport begins the report of a test.
+func newReport(command, version string, c result.Config, warnings []string) *result.Report {
+	return &result.Report{
+		Schema:   result.Schema,
+		Linerate: version,
+		Command:  command,
+		Started:  time.Now().Format(time.RFC3339Nano),
+		Config:   &c,
+		Warnings: warnings,
+	}
+}
+
+// thisHost is one end of the test as far as this process knows it.
+func thisHost(role string, before, after host.CPUTimes) result.Host {
+	return result.Host{Role: role, CPU: after.Since(before), Kernel: host.Kernel(), Arch: runtime.GOARCH}
+}
+
+// rate is what packets of so many payload bytes in all make at each layer; nil
+// where no time passed to make a rate of.
+func rate(stack units.Stack, packets, payloadBytes uint64, d time.Duration) *result.Rate {
+	if packets == 0 || d <= 0 {
+		return nil
+	}
+	// Frames of one size count with their padding; in a mix none is padded, and
+	// headers add the same to each.
+	at := func(l units.Layer) float64 {
+		mean := float64(payloadBytes) / float64(packets)
+		if size := int(mean); float64(size) == mean {
+			return float64(stack.BytesAt(l, size))
+		}
+		const unpadded = 1000
+		return mean + float64(stack.BytesAt(l, unpadded)-unpadded)
+	}
+	pps := float64(packets) / d.Seconds()
+	return &result.Rate{
+		PPS:   pps,
+		L1Bps: 8 * at(units.L1) * pps,
+		L2Bps: 8 * at(units.L2) * pps,
+		L3Bps: 8 * at(units.L3) * pps,
+		L4Bps: 8 * at(units.L4) * pps,
+	}
+}

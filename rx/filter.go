@@ -1,0 +1,148 @@
+package rx
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"golang.org/x/net/bpf"
+)
+
+// filter returns the program of a packet socket that passes the frames that
+// parse reads and that a UDP socket bound to local would get: UDP to its port
+// and, unless that is unspecified, its address; unfragmented or the first
+// fragment; untagged or with one tag in the frame, which is the inner of two, as
+// the kernel has taken out the outer one by then. Of each frame the first snap
+// bytes are kept.
+func filter(local netip.AddrPort, snap int) ([]bpf.RawInstruction, error) {
+	addr := local.Addr().Unmap()
+	f := filterBuilder{
+		port: uint32(local.Port()),
+		snap: uint32(snap),
+		ipv4: !addr.IsValid() || addr.IsUnspecified() || addr.Is4(),
+		ipv6: !addr.IsValid() || addr.IsUnspecified() || addr.Is6(),
+	}
+	if addr.IsValid() && !addr.IsUnspecified() {
+		f.addr = addr.AsSlice()
+	}
+
+	// PACKET_HOST, PACKET_BROADCAST and PACKET_MULTICAST of <linux/if_packet.h>;
+	// beyond are other hosts' frames and our own.
+	f.add(bpf.LoadExtension{Num: bpf.ExtType})
+	f.require(bpf.JumpLessOrEqual, 2)
+
+	f.add(bpf.LoadAbsolute{Off: 12, Size: 2})
+	tagged := f.empty()
+	tagged.add(bpf.LoadAbsolute{Off: 16, Size: 2})
+	tagged.ip(ethernetLen + tagLen)
+	plain := f.empty()
+	plain.ip(ethernetLen)
+
+	f.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: etherTag, SkipTrue: 1})
+	f.add(bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: etherSTag, SkipTrue: uint8(len(tagged.code))})
+	f.add(tagged.code...)
+	f.add(plain.code...)
+	f.add(bpf.RetConstant{Val: 0})
+	f.aimDrops()
+	return bpf.Assemble(f.code)
+}
+
+// A filterBuilder writes a program piece by piece. Each piece ends by passing
+// the frame.
+type filterBuilder struct {
+	code       []bpf.Instruction
+	addr       []byte // destination address; nil for any
+	port, snap uint32
+	ipv4, ipv6 bool
+}
+
+// drop stands for the distance to the program's end, where the frame is dropped,
+// until that is known. No other jump is as long.
+const drop = 0xff
+
+func (f *filterBuilder) empty() filterBuilder {
+	e := *f
+	e.code = nil
+	return e
+}
+
+func (f *filterBuilder) add(code ...bpf.Instruction) { f.code = append(f.code, code...) }
+
+// require drops the frame unless the condition holds for the accumulator.
+func (f *filterBuilder) require(cond bpf.JumpTest, val uint32) {
+	f.add(bpf.JumpIf{Cond: cond, Val: val, SkipFalse: drop})
+}
+
+// aimDrops lets the drops of the whole program jump to its last instruction.
+func (f *filterBuilder) aimDrops() {
+	last := len(f.code) - 1
+	for i, c := range f.code {
+		if j, ok := c.(bpf.JumpIf); ok && j.SkipFalse == drop {
+			j.SkipFalse = uint8(last - i - 1)
+			f.code[i] = j
+		}
+	}
+}
+
+// ip goes by the Ethernet type in the accumulator and passes the frame if it
+// suits; off is where the IP header begins.
+func (f *filterBuilder) ip(off uint32) {
+	v4, v6 := f.empty(), f.empty()
+	v4.udp4(off)
+	v6.udp6(off)
+	switch {
+	case f.ipv4 && f.ipv6:
+		f.add(bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: etherIPv4, SkipTrue: uint8(len(v4.code))})
+		f.add(v4.code...)
+		f.require(bpf.JumpEqual, etherIPv6)
+		f.add(v6.code...)
+	case f.ipv4:
+		f.require(bpf.JumpEqual, etherIPv4)
+		f.add(v4.code...)
+	default:
+		f.require(bpf.JumpEqual, etherIPv6)
+		f.add(v6.code...)
+	}
+}
+
+func (f *filterBuilder) udp4(off uint32) {
+	f.add(bpf.LoadAbsolute{Off: off + 9, Size: 1})
+	f.require(bpf.JumpEqual, protoUDP)
+	f.add(bpf.LoadAbsolute{Off: off + 6, Size: 2})
+	f.require(bpf.JumpBitsNotSet, 0x1fff)
+	f.destination(off + 16)
+	f.add(bpf.LoadMemShift{Off: off}) // X = header length
+	f.add(bpf.LoadIndirect{Off: off + 2, Size: 2})
+	f.pass()
+}
+
+func (f *filterBuilder) udp6(off uint32) {
+	f.destination(off + 24)
+	fragment := f.empty()
+	fragment.require(bpf.JumpEqual, protoFragment)
+	fragment.add(bpf.LoadAbsolute{Off: off + ipv6Len, Size: 1})
+	fragment.require(bpf.JumpEqual, protoUDP)
+	fragment.add(bpf.LoadAbsolute{Off: off + ipv6Len + 2, Size: 2})
+	fragment.require(bpf.JumpBitsNotSet, 0xfff8)
+	fragment.add(bpf.LoadAbsolute{Off: off + ipv6Len + fragmentLen + 2, Size: 2})
+	fragment.pass()
+
+	f.add(bpf.LoadAbsolute{Off: off + 6, Size: 1})
+	f.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoUDP, SkipTrue: uint8(len(fragment.code))})
+	f.add(fragment.code...)
+	f.add(bpf.LoadAbsolute{Off: off + ipv6Len + 2, Size: 2})
+	f.pass()
+}
+
+// destination requires the address that we listen on, if it is one.
+func (f *filterBuilder) destination(off uint32) {
+	for i := 0; i < len(f.addr); i += 4 {
+		f.add(bpf.LoadAbsolute{Off: off + uint32(i), Size: 4})
+		f.require(bpf.JumpEqual, binary.BigEndian.Uint32(f.addr[i:]))
+	}
+}
+
+// pass keeps the frame if the destination port in the accumulator is ours.
+func (f *filterBuilder) pass() {
+	f.require(bpf.JumpEqual, f.port)
+	f.add(bpf.RetConstant{Val: f.snap})
+}

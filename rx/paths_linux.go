@@ -1,0 +1,25 @@
+package rx
+
+// Paths is the table of receive paths, in order of preference.
+var Paths = []Path{
+	{
+		Name:  "udp",
+		Doc:   "a UDP socket, read in batches with recvmmsg",
+		Probe: probeUDP,
+		Open:  openUDP,
+	},
+	{
+		Name:  "ring",
+		Doc:   "a packet socket's ring, TPACKET_V3, that the kernel fills in our memory",
+		Needs: "CAP_NET_RAW and an Ethernet interface",
+		Probe: probeRing,
+		Open:  openRing,
+	},
+	{
+		Name:  "packet",
+		Doc:   "a packet socket, read in batches with recvmmsg",
+		Needs: "CAP_NET_RAW and an Ethernet interface",
+		Probe: probePacket,
+		Open:  openPacket,
+	},
+}

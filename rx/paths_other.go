@@ -1,0 +1,13 @@
+//go:build !linux
+
+package rx
+
+// Paths is the table of receive paths, in order of preference.
+var Paths = []Path{
+	{
+		Name:  "udp",
+		Doc:   "a UDP socket",
+		Probe: probeUDP,
+		Open:  openUDP,
+	},
+}

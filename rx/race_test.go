@@ -1,0 +1,5 @@
+//go:build race
+
+package rx
+
+const raceEnabled = true

@@ -1,0 +1,224 @@
+package rx
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+
+	"github.com/mdlayher/packet"
+	"golang.org/x/sys/unix"
+
+	"linerate/internal/linux"
+)
+
+// raw is what the paths over a packet socket have in common: the socket on one
+// interface, what its frames are worth, and the state of the link.
+type raw struct {
+	path    string // its name, for messages
+	iface   *net.Interface
+	fd      int
+	manners int // see openManners
+	clock   stampClock
+	snap    int // bytes that are captured of a frame
+	longest int // bytes of the longest frame that is one packet, without FCS
+	verify  bool
+	frames  Frames
+	drops   uint64
+	down    bool // the link was, when the kernel last told
+}
+
+// newRaw opens a packet socket that receives nothing before listen.
+func newRaw(path string, c *Config) (*raw, error) {
+	iface, err := ethernet(c.Interface)
+	if err != nil {
+		return nil, fmt.Errorf("rx %s: %w; use --rx udp", path, err)
+	}
+	r := &raw{path: path, iface: iface, fd: -1, manners: -1, verify: c.Verify}
+	r.longest = iface.MTU + ethernetLen + tagLen
+	r.snap = r.longest
+	if !c.Verify {
+		r.snap = min(r.snap, maxHeaders+c.Capture)
+	}
+	if err := r.open(c); err != nil {
+		return nil, errors.Join(r.wrap(err), r.Close())
+	}
+	return r, nil
+}
+
+// ethernet finds the interface and refuses one whose frames don't begin with an
+// Ethernet header.
+func ethernet(name string) (*net.Interface, error) {
+	if name == "" {
+		return nil, errors.New("a packet socket needs an interface: give --iface")
+	}
+	iface, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("interface %s: %w", name, err)
+	}
+	if len(iface.HardwareAddr) != 6 {
+		return nil, fmt.Errorf("%s carries no Ethernet frames", name)
+	}
+	return iface, nil
+}
+
+// open opens the sockets. The packet socket stands without a protocol at first:
+// then no frame comes before its filter and options are in place.
+func (r *raw) open(c *Config) error {
+	program, err := filter(c.Local, r.snap)
+	if err != nil {
+		return fmt.Errorf("assemble the socket filter: %w", err)
+	}
+	conn, err := packet.Listen(r.iface, packet.Raw, 0, &packet.Config{Filter: program})
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w (needs CAP_NET_RAW: sudo setcap cap_net_raw+ep %s, or --cap-add NET_RAW for a container; --rx udp works without)",
+			err, executable())
+	}
+	if err != nil {
+		return err
+	}
+	if r.fd, err = detach(conn); err != nil {
+		return err
+	}
+	if err := unix.SetsockoptInt(r.fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
+		return fmt.Errorf("setsockopt PACKET_IGNORE_OUTGOING: %w", err)
+	}
+	r.manners, err = openManners(c)
+	return err
+}
+
+// executable is what setcap has to be told.
+func executable() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "linerate"
+	}
+	return path
+}
+
+// detach takes the descriptor out of the Conn, and so out of the Go runtime's
+// poller, which would be woken by every frame that nobody waits for there.
+func detach(conn *packet.Conn) (int, error) {
+	rc, err := conn.SyscallConn()
+	if err != nil {
+		return -1, errors.Join(err, conn.Close())
+	}
+	fd := -1
+	var errDup error
+	err = rc.Control(func(old uintptr) {
+		fd, errDup = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	return fd, errors.Join(err, errDup, conn.Close())
+}
+
+// openManners opens a UDP socket on our port that drops everything, so that the
+// kernel does not answer the sender with ICMP port unreachable. If the port is
+// taken, that socket serves as well. It also joins a multicast group.
+func openManners(c *Config) (int, error) {
+	s, err := newUDPSocket(c)
+	if err != nil {
+		return -1, err
+	}
+	drop := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
+	err = unix.SetsockoptSockFprog(s.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop})
+	if err == nil {
+		err = s.bind(c)
+	}
+	if err != nil && !errors.Is(err, unix.EADDRINUSE) {
+		return -1, errors.Join(err, unix.Close(s.fd))
+	}
+	return s.fd, nil
+}
+
+// listen lets frames in. All protocols are asked for as one socket may listen on
+// both IP versions, and as only then the tagged ones come that no VLAN interface
+// takes.
+func (r *raw) listen() error {
+	err := unix.Bind(r.fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: r.iface.Index})
+	if err != nil {
+		return fmt.Errorf("bind to %s: %w", r.iface.Name, err)
+	}
+	return nil
+}
+
+// networkOrder makes a value of a field that the kernel takes as big-endian.
+func networkOrder(v uint16) uint16 {
+	var b [2]byte
+	binary.BigEndian.PutUint16(b[:], v)
+	return binary.NativeEndian.Uint16(b[:])
+}
+
+// datagram is what a frame holds for the tracker, if anything.
+func (r *raw) datagram(a linux.Arrival) (d datagram, ok bool) {
+	if a.Len > r.longest {
+		r.frames.Superframes++
+		return d, false
+	}
+	if d, ok = parse(a.Data, a.Len); !ok {
+		r.frames.Malformed++
+		return d, false
+	}
+	const unknown = unix.TP_STATUS_CSUMNOTREADY | unix.TP_STATUS_CSUM_VALID
+	switch {
+	case d.fragment:
+		r.frames.Fragments++
+	case r.verify && a.Status&unknown == 0 && len(d.segment) == udpLen+d.size && !checksumRight(&d):
+		r.frames.BadChecksum++
+		return d, false
+	}
+	if a.Status&unix.TP_STATUS_VLAN_VALID != 0 {
+		d.tagged, d.tci = true, a.TCI
+	}
+	if d.tagged {
+		r.frames.Tagged++
+		r.frames.TCI = d.tci
+	}
+	return d, true
+}
+
+// Frames implements Framed.
+func (r *raw) Frames() Frames { return r.frames }
+
+// alive is an error once the interface was removed. The kernel tells that a link
+// is down once, and of its removal afterwards nothing.
+func (r *raw) alive() error {
+	if !r.down {
+		return nil
+	}
+	name, err := unix.Getsockname(r.fd)
+	if err != nil {
+		return r.wrap(fmt.Errorf("getsockname: %w", err))
+	}
+	if name.(*unix.SockaddrLinklayer).Ifindex < 0 { // packet_notifier in net/packet/af_packet.c
+		return r.wrap(fmt.Errorf("interface %s was removed: %w", r.iface.Name, unix.ENODEV))
+	}
+	return nil
+}
+
+// failed is the error of Receive for what went wrong at the socket.
+func (r *raw) failed(err error) error {
+	if !errors.Is(err, unix.ENETDOWN) {
+		return r.wrap(err)
+	}
+	r.down = true
+	if err := r.alive(); err != nil {
+		return err
+	}
+	return r.wrap(fmt.Errorf("interface %s is down: %w", r.iface.Name, unix.ENETDOWN))
+}
+
+func (r *raw) wrap(err error) error { return fmt.Errorf("rx %s: %w", r.path, err) }
+
+// Close closes the sockets; it may be called again.
+func (r *raw) Close() error {
+	var errs []error
+	for _, fd := range []*int{&r.fd, &r.manners} {
+		if *fd >= 0 {
+			errs = append(errs, unix.Close(*fd))
+			*fd = -1
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,101 @@
+// Package rx receives: a Receiver for each kernel path, the table of paths, and
+// the worker that receives, checks and tracks.
+package rx
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"linerate/rx/track"
+)
+
+// A Receiver is one receive queue; it hands what arrives to the tracker. One
+// goroutine owns it, on its own thread if the test is to keep its pace.
+type Receiver interface {
+	// Receive hands arrivals to t until at least one batch has come or the
+	// time has passed, and returns how many datagrams it handed over.
+	//
+	// On a raw path the error is ENETDOWN, once, when the interface goes down:
+	// Receive may go on and sees what comes when it is up again. It is ENODEV,
+	// each time, when the interface was removed.
+	Receive(t *track.Tracker, until time.Time) (int, error)
+	// Drops is what the kernel lost at this socket or ring since it opened. The
+	// kernel counts in 32 bits: ask at least once in 2^32 drops. The error is
+	// errors.ErrUnsupported where the platform does not tell.
+	Drops() (Drops, error)
+	Close() error
+}
+
+// Drops is what the kernel lost for want of room at the receiving socket or ring.
+type Drops struct {
+	// Socket counts datagrams that found the receive buffer full. A UDP
+	// socket's number holds those with a wrong checksum, too, which the host
+	// counts as InCsumErrors: the kernel has one counter for both.
+	Socket  uint64
+	Program uint64 // ring full
+}
+
+// A Buffered is a Receiver with a socket buffer.
+type Buffered interface {
+	// Window is the buffer that the kernel gave, in its own bytes: twice
+	// Config.Window if that was granted in full (socket(7), SO_RCVBUF).
+	Window() int
+}
+
+// A Framed is a Receiver that sees whole frames, the raw paths, and so what a
+// UDP socket does not show.
+type Framed interface {
+	Frames() Frames
+}
+
+// Frames counts frames to the port, by what was special about them.
+type Frames struct {
+	Tagged    uint64 // had an 802.1Q tag
+	TCI       uint16 // the tag of the last of them: priority 3 bits, DEI 1, VLAN id 12
+	Fragments uint64 // first fragments: datagrams that count as arrived, whatever became of their rest
+
+	// These were not handed to the tracker.
+	Superframes uint64 // longer than the interface carries: datagrams that GRO or GSO merged
+	BadChecksum uint64 // wrong UDP checksum; only with Config.Verify
+	Malformed   uint64 // lengths that contradict each other
+}
+
+// A Config is what a path needs to open.
+type Config struct {
+	Interface string         // for raw paths; empty where a kernel path takes any
+	IfIndex   int            //
+	Local     netip.AddrPort // where to listen; an unspecified address for any
+	Window    int            // SO_RCVBUF asked for, in bytes; 0 leaves the kernel's
+	Capture   int            // payload bytes that the tracker wants to see of each datagram
+	Verify    bool           // raw paths capture whole frames and check the UDP checksums that the kernel did not
+}
+
+// A Path is a row of the table of receive paths.
+type Path struct {
+	Name  string
+	Doc   string
+	Needs string
+	Probe func(*Config) error
+	Open  func(*Config) (Receiver, error)
+}
+
+// Names lists the receive paths of this platform in the order of the table.
+func Names() []string {
+	names := make([]string, len(Paths))
+	for i := range Paths {
+		names[i] = Paths[i].Name
+	}
+	return names
+}
+
+// Find returns the row of the table that has the name.
+func Find(name string) (*Path, error) {
+	for i := range Paths {
+		if Paths[i].Name == name {
+			return &Paths[i], nil
+		}
+	}
+	return nil, fmt.Errorf("no receive path %q here; there is %s", name, strings.Join(Names(), ", "))
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package track
+
+const raceEnabled = false

@@ -1,0 +1,103 @@
+package rx
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"linerate/internal/linux"
+	"linerate/rx/track"
+)
+
+const (
+	// patience bounds one Receive, so that a stop is seen soon.
+	patience = 50 * time.Millisecond
+	// quiet is how long nothing has to come after the last packet of a test in
+	// which everything arrived: end markers come a few ms apart, and a duplicate
+	// may still follow them.
+	quiet = 50 * time.Millisecond
+)
+
+// Limits say when to stop counting; the sender's end marker always does.
+type Limits struct {
+	Duration time.Duration // from the start of the count; 0 for none
+	Packets  uint64        // first copies and others; 0 for none
+	Silence  time.Duration // after an arrival, without any other
+	Drain    time.Duration // after the end marker, while packets are missing
+}
+
+// A Reason says why counting ended.
+type Reason uint8
+
+const (
+	Stopped  Reason = iota // the context ended
+	Finished               // the sender said that it was done
+	Full                   // as many packets came as were asked for
+	TimeUp                 // the duration passed
+	Silent                 // the sender fell silent without a word
+)
+
+// Count lets r hand to t what arrives until a limit is reached, the sender is
+// done, ctx ends or the path fails. Once packets come it calls tick every
+// interval from the first arrival on (an interval of 0: never). It keeps a
+// thread to itself.
+func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval time.Duration, tick func(track.Totals)) (Reason, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	begun := time.Now()
+	var first, next, last, ended time.Time // of arrivals, the next tick, the end marker
+	for {
+		until := time.Now().Add(patience)
+		until = earlier(until, next)
+		if l.Duration > 0 {
+			until = earlier(until, begun.Add(l.Duration))
+		}
+		n, err := r.Receive(t, until)
+		now := time.Now()
+		if n > 0 {
+			last = now
+		}
+		if err != nil {
+			return Stopped, err
+		}
+		if first.IsZero() && t.Started() {
+			first = fromMonotonic(t.Totals().First, now)
+			if interval > 0 {
+				next = first.Add(interval)
+			}
+		}
+		for !next.IsZero() && !now.Before(next) {
+			tick(t.Totals())
+			next = next.Add(interval)
+		}
+		if ended.IsZero() && t.Ended() {
+			ended = now
+		}
+		switch {
+		case ctx.Err() != nil:
+			return Stopped, nil
+		case l.Packets > 0 && t.Totals().Packets >= l.Packets:
+			return Full, nil
+		case l.Duration > 0 && now.Sub(begun) >= l.Duration:
+			return TimeUp, nil
+		case !ended.IsZero() && (now.Sub(ended) >= l.Drain || now.Sub(last) >= min(quiet, l.Drain) && t.Complete()):
+			return Finished, nil
+		case !last.IsZero() && ended.IsZero() && l.Silence > 0 && now.Sub(last) >= l.Silence:
+			return Silent, nil
+		}
+	}
+}
+
+// earlier is the earlier of two times, of which b may be unset.
+func earlier(a, b time.Time) time.Time {
+	if !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// fromMonotonic is the time of a reading of CLOCK_MONOTONIC in ns, now being now.
+func fromMonotonic(mono int64, now time.Time) time.Time {
+	return now.Add(time.Duration(mono - linux.Monotonic()))
+}
