@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"linerate/gen"
+	"linerate/internal/host"
 	"linerate/internal/lab"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
@@ -89,7 +90,13 @@ func (c *Comparison) cells(l *lab.Lab, rep *result.Report) ([]*cell, error) {
 		if err != nil {
 			return nil, &plan.UsageError{Flag: "paths", Msg: err.Error()}
 		}
-		err = l.A().Do(func() error { return p.Probe(&gen.Config{Interface: l.A().Interface}) })
+		err = l.A().Do(func() error {
+			link, err := host.LinkByName(l.A().Interface)
+			if err != nil {
+				return err
+			}
+			return p.Probe(&gen.Config{Interface: link.Name, IfIndex: link.Index})
+		})
 		if err != nil {
 			rep.NotHere = append(rep.NotHere, result.NotHere{Path: name, Why: err.Error()})
 			continue

@@ -23,10 +23,13 @@ type Progress struct {
 }
 
 // Transmit sends what the pacer says is due until the schedule is done, ctx ends
-// or the path fails; the pacer has the account. It keeps a thread to itself.
+// or the path fails; the pacer has the account. It is a goroutine's whole work:
+// its thread, whose timers it sharpens, ends with it.
 func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	runtime.LockOSThread() // and never unlocked
+	if err := linux.SetTimerSlack(1); err != nil {
+		return err
+	}
 	begun := threadCPU()
 	defer func() { pub.CPU.Store(int64(threadCPU() - begun)) }()
 	var stop atomic.Bool

@@ -39,7 +39,8 @@ const (
 
 // Count lets r hand to t what arrives until a limit is reached, the sender is
 // done, ctx ends or the path fails. Once packets come it calls tick every
-// interval from the first arrival on (an interval of 0: never). It keeps a
+// interval from the first arrival on, until the sender has ended (an interval of
+// 0: never). It keeps a
 // thread to itself.
 func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval time.Duration, tick func(track.Totals)) (Reason, error) {
 	runtime.LockOSThread()
@@ -67,7 +68,7 @@ func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval
 				next = first.Add(interval)
 			}
 		}
-		for !next.IsZero() && !now.Before(next) {
+		for !next.IsZero() && ended.IsZero() && !now.Before(next) {
 			tick(t.Totals())
 			next = next.Add(interval)
 		}

@@ -26,11 +26,16 @@ type Waiter struct {
 // it then is and whether it had to wait at all.
 func (w *Waiter) Wait(at int64, stop *atomic.Bool) (now int64, waited bool) {
 	now = linux.Monotonic()
+	if now >= at {
+		return now, false
+	}
+	if w.margin == 0 {
+		w.margin = firstMargin
+	}
+	// Shrinking at each wait, not at each sleep, lets it recover from a stall
+	// that made the margin longer than the gaps.
+	w.margin = max(w.margin-w.margin/64, leastMargin)
 	for now < at && !stop.Load() {
-		waited = true
-		if w.margin == 0 {
-			w.margin = firstMargin
-		}
 		if left := at - now - w.margin; left > w.margin {
 			wake := now + min(left, longestSleep)
 			linux.SleepUntil(wake)
@@ -40,15 +45,10 @@ func (w *Waiter) Wait(at int64, stop *atomic.Bool) (now int64, waited bool) {
 		}
 		now = linux.Monotonic()
 	}
-	return now, waited
+	return now, true
 }
 
-// learn keeps the margin above what the machine oversleeps by: it grows at once
-// and shrinks slowly.
+// learn keeps the margin above what the machine oversleeps by.
 func (w *Waiter) learn(overslept int64) {
-	if want := overslept + overslept/2; want > w.margin {
-		w.margin = min(want, mostMargin)
-	} else {
-		w.margin = max(w.margin-w.margin/64, leastMargin)
-	}
+	w.margin = min(max(w.margin, overslept+overslept/2), mostMargin)
 }

@@ -63,7 +63,7 @@ func TestSnapshotCountsQdiscDrops(t *testing.T) {
 	link := eth0(t)
 	_, err := resolve(t, "10.77.0.2")
 	must(t, err)
-	must(t, netlink.QdiscAdd(&netlink.Tbf{
+	must(t, netlink.QdiscReplace(&netlink.Tbf{
 		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
 		Rate:       1000, Limit: 4000, Buffer: 40_000,
 	}))

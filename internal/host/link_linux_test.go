@@ -9,6 +9,9 @@ import (
 
 func TestLinkFacts(t *testing.T) {
 	enterLab(t)
+	must(t, netlink.QdiscReplace(netlink.NewPrio(netlink.QdiscAttrs{
+		LinkIndex: eth0(t).Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT,
+	})))
 	link := eth0(t)
 	if !link.Offloads["tx-checksum-ip-generic"] {
 		t.Errorf("a veth's checksum offload is not seen in %v", link.Offloads)
@@ -21,7 +24,7 @@ func TestLinkFacts(t *testing.T) {
 	}
 	want := &Link{
 		Index: link.Index, Name: "eth0", MTU: 1500, MaxMTU: 65535, MAC: link.MAC,
-		Ethernet: true, Up: true, Carrier: true, Driver: "veth", Qdisc: "noqueue",
+		Ethernet: true, Up: true, Carrier: true, Driver: "veth", Qdisc: "prio",
 	}
 	if diff := cmp.Diff(want, link); diff != "" || len(link.MAC) != 6 {
 		t.Errorf("eth0 (-want +got):\n%s", diff)

@@ -151,13 +151,13 @@ func (t *Tracker) data(p []byte, h probe.Header, size int, from probe.Source, at
 		return false
 	}
 	a := arrival{run: h.Run, seq: seq, size: size, sent: h.Sent, at: at, corrupt: t.corrupt(p)}
+	if !t.started {
+		t.source = from
+	}
 	if !f.plausible(&a) {
 		return t.question(f, &a)
 	}
 	f.doubt.copies = 0
-	if !t.started {
-		t.source = from
-	}
 	t.accept(f, &a)
 	return true
 }

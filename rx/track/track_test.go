@@ -362,6 +362,32 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+func TestIPv6IsThatOfTheTest(t *testing.T) {
+	v4 := probe.Source{Addr: [16]byte{10: 0xff, 0xff, 10, 77, 0, 1}}
+	v6 := probe.Source{Addr: [16]byte{0xfd, 0x77, 15: 1}}
+	for _, c := range []struct {
+		name string
+		from probe.Source
+		seqs []uint64
+		want bool
+	}{
+		{"IPv4", v4, []uint64{0}, false},
+		{"IPv6", v6, []uint64{0}, true},
+		{"IPv4, late start", v4, []uint64{1 << 40, 1<<40 + 1}, false},
+		{"IPv6, late start", v6, []uint64{1 << 40, 1<<40 + 1}, true},
+		{"nothing yet", v6, nil, false},
+	} {
+		tracker := New(Config{})
+		tracker.Datagram([]byte("foreign"), 7, v6, 0)
+		for _, seq := range c.seqs {
+			tracker.Datagram(native(9, 0, seq), 18, c.from, 0)
+		}
+		if got := tracker.IPv6(); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
 func TestTotalsOnTheWay(t *testing.T) {
 	tracker := New(Config{})
 	if got := tracker.Totals(); got != (Totals{}) {
