@@ -34,7 +34,7 @@ func TestExact(t *testing.T) {
 						l.check(err)
 						e := newExpect(tpl, l)
 						counts := []int{1, 2, 3, 1000}
-						if size == least {
+						if size == least && addr[1].Is4() == (flows == 1) { // enough, and half the time
 							counts = append(counts, 65537)
 						}
 						total := 0

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -87,14 +86,20 @@ func (s *Schedule) Packets(d time.Duration) uint64 {
 	// The greatest k with Cost(k) x 10^15 <= rate x d, by bisection: exact for a
 	// mix of sizes too, and done a few times a test.
 	hi, lo := bits.Mul64(s.MicroRate, uint64(d))
-	return uint64(sort.Search(math.MaxInt64, func(k int) bool {
-		cost, over := s.boundedCost(uint64(k) + 1)
-		if over {
-			return true
-		}
+	fits := func(k uint64) bool {
+		cost, over := s.boundedCost(k)
 		chi, clo := bits.Mul64(cost, uint64(time.Second)*microsPerUnit)
-		return chi > hi || chi == hi && clo > lo
-	}))
+		return !over && (chi < hi || chi == hi && clo <= lo)
+	}
+	var low, high uint64 = 0, math.MaxInt64 // low fits, high does not
+	for high-low > 1 {
+		if mid := low + (high-low)/2; fits(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
 }
 
 // boundedCost is Cost, and whether it would pass 64 bits.

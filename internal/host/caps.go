@@ -9,9 +9,7 @@ type Capability uint8
 const (
 	NetAdmin Capability = 12
 	NetRaw   Capability = 13
-	IPCLock  Capability = 14
 	SysAdmin Capability = 21
-	SysNice  Capability = 23
 	Perfmon  Capability = 38
 	BPF      Capability = 39
 )
@@ -23,12 +21,8 @@ func (c Capability) String() string {
 		return "CAP_NET_ADMIN"
 	case NetRaw:
 		return "CAP_NET_RAW"
-	case IPCLock:
-		return "CAP_IPC_LOCK"
 	case SysAdmin:
 		return "CAP_SYS_ADMIN"
-	case SysNice:
-		return "CAP_SYS_NICE"
 	case Perfmon:
 		return "CAP_PERFMON"
 	case BPF:

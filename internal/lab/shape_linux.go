@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/vishvananda/netlink"
 )
@@ -38,7 +39,8 @@ func (h *Host) shape(name string, s Shape, mtu int) error {
 			QdiscAttrs: root(link),
 			Rate:       rate,
 			Limit:      s.Limit,
-			Buffer:     netlink.Xmittime(rate, s.Burst),
+			// What the burst takes at the rate, in the scheduler's ticks.
+			Buffer: uint32(math.Ceil(1e6 * float64(s.Burst) / float64(rate) * netlink.TickInUsec())),
 		})
 	})
 }

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	port1   = 5201
-	testRun = 0x1234
+	testPort = 5201
+	testRun  = 0x1234
 	// filler follows the header; its last byte is what an impairer corrupts.
 	filler = "linerate"
 )
@@ -75,12 +75,23 @@ func parse(t *testing.T, b []byte) (arrival, bool) {
 	return a, true
 }
 
+// open makes sockets at both ends of a path that has carried a datagram already:
+// while a neighbour is being resolved, packets can overtake those that wait for it.
+func open(t *testing.T, src, dst *Host, addr netip.Addr) (from, to *net.UDPConn) {
+	t.Helper()
+	const other = 9
+	from, to = listen(t, dst, addr, other), dial(t, src, addr, other)
+	write(t, to, payload(probe.MagicEnd, 0, 0))
+	collect(t, from)
+	return listen(t, dst, addr, testPort), dial(t, src, addr, testPort)
+}
+
 // listen binds a UDP socket in a host with room for a whole test's packets.
-func listen(t *testing.T, h *Host, addr netip.Addr) *net.UDPConn {
+func listen(t *testing.T, h *Host, addr netip.Addr, port uint16) *net.UDPConn {
 	t.Helper()
 	var conn *net.UDPConn
 	err := h.Do(func() (err error) {
-		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, port1)))
+		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, port)))
 		return err
 	})
 	if err != nil {
@@ -103,11 +114,11 @@ func listen(t *testing.T, h *Host, addr netip.Addr) *net.UDPConn {
 }
 
 // dial connects a UDP socket in a host.
-func dial(t *testing.T, h *Host, addr netip.Addr) *net.UDPConn {
+func dial(t *testing.T, h *Host, addr netip.Addr, port uint16) *net.UDPConn {
 	t.Helper()
 	var conn *net.UDPConn
 	err := h.Do(func() (err error) {
-		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, port1)))
+		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, port)))
 		return err
 	})
 	if err != nil {
