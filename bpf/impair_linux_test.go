@@ -54,13 +54,13 @@ func probeOf(magic uint16, seq uint64) []byte {
 	return bytesOf(magic, uint16(0), seq, make([]byte, 6))
 }
 
-// skb is the head of struct __sk_buff (linux/bpf.h) as far as gso_size.
+// skb is struct __sk_buff of linux/bpf.h, as far as a test sets it.
 type skb struct {
-	_       [160]byte
+	_       [164]byte
 	GSOSegs uint32
-	_       [3]uint32
+	_       [8]byte // sk
 	GSOSize uint32
-	_       [3]uint32
+	_       [12]byte // tstamp_type, hwtstamp
 }
 
 // run loads an impairer with rules and gives it one frame, with nowhere to go.

@@ -200,7 +200,7 @@ func TestLiveFramesCross(t *testing.T) {
 func frame(l *lab.Lab) []byte {
 	b := append([]byte(nil), l.B().MAC...)
 	b = append(append(b, l.A().MAC...), 8, 0)
-	ip := []byte{0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0x66, 0x25, 10, 77, 0, 1, 10, 77, 0, 2}
+	ip := []byte{0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0x66, 0x23, 10, 77, 0, 1, 10, 77, 0, 2}
 	b = append(b, ip...)
 	b = binary.BigEndian.AppendUint16(b, 4000)
 	b = binary.BigEndian.AppendUint16(b, testPort)
@@ -228,7 +228,7 @@ func TestAttachRefused(t *testing.T) {
 		_, err = bpf.AttachCounter(index, bpf.Filter{})
 		check(err, unix.EBUSY, "another program")
 		_, err = bpf.AttachCounter(1<<30, bpf.Filter{})
-		check(err, unix.ENODEV)
+		check(err, unix.EINVAL)
 		_, err = bpf.AttachImpairer(1<<30, index, 0, bpf.Impairment{})
 		check(err, unix.ENODEV)
 		return nil

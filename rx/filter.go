@@ -11,13 +11,12 @@ import (
 // parse reads and that a UDP socket bound to local would get: UDP to its port
 // and, unless that is unspecified, its address; unfragmented or the first
 // fragment; untagged or with one tag in the frame, which is the inner of two, as
-// the kernel has taken out the outer one by then. Of each frame the first snap
-// bytes are kept.
-func filter(local netip.AddrPort, snap int) ([]bpf.RawInstruction, error) {
+// the kernel has taken out the outer one by then. Of a frame the first head bytes
+// are kept; one that is longer than longest is kept whole.
+func filter(local netip.AddrPort, head, longest int) ([]bpf.RawInstruction, error) {
 	addr := local.Addr().Unmap()
 	f := filterBuilder{
 		port: uint32(local.Port()),
-		snap: uint32(snap),
 		ipv4: !addr.IsValid() || addr.IsUnspecified() || addr.Is4(),
 		ipv6: !addr.IsValid() || addr.IsUnspecified() || addr.Is6(),
 	}
@@ -29,6 +28,12 @@ func filter(local netip.AddrPort, snap int) ([]bpf.RawInstruction, error) {
 	// beyond are other hosts' frames and our own.
 	f.add(bpf.LoadExtension{Num: bpf.ExtType})
 	f.require(bpf.JumpLessOrEqual, 2)
+
+	// How many bytes are kept waits in M[0].
+	f.add(bpf.LoadExtension{Num: bpf.ExtLen})
+	f.add(bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: uint32(longest), SkipTrue: 1})
+	f.add(bpf.LoadConstant{Dst: bpf.RegA, Val: uint32(head)})
+	f.add(bpf.StoreScratch{Src: bpf.RegA, N: 0})
 
 	f.add(bpf.LoadAbsolute{Off: 12, Size: 2})
 	tagged := f.empty()
@@ -51,7 +56,7 @@ func filter(local netip.AddrPort, snap int) ([]bpf.RawInstruction, error) {
 type filterBuilder struct {
 	code       []bpf.Instruction
 	addr       []byte // destination address; nil for any
-	port, snap uint32
+	port       uint32
 	ipv4, ipv6 bool
 }
 
@@ -144,5 +149,6 @@ func (f *filterBuilder) destination(off uint32) {
 // pass keeps the frame if the destination port in the accumulator is ours.
 func (f *filterBuilder) pass() {
 	f.require(bpf.JumpEqual, f.port)
-	f.add(bpf.RetConstant{Val: f.snap})
+	f.add(bpf.LoadScratch{Dst: bpf.RegA, N: 0})
+	f.add(bpf.RetA{})
 }

@@ -12,7 +12,7 @@ import (
 // type that only the kernel can have.
 func machine(tb testing.TB, local string) *bpf.VM {
 	tb.Helper()
-	raw, err := filter(netip.MustParseAddrPort(local), 100)
+	raw, err := filter(netip.MustParseAddrPort(local), 100, 1000)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func passes(tb testing.TB, vm *bpf.VM, frame []byte) bool {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if n != 0 && n != 100 {
+	if n != 0 && n != 100 && n != len(frame) {
 		tb.Fatalf("keeps %d bytes", n)
 	}
 	return n != 0
@@ -79,6 +79,17 @@ func TestFilter(t *testing.T) {
 			if got := passes(t, machine(t, l.local), c.frame); got != l.want {
 				t.Errorf("%s at %s: passes is %v, want %v", c.name, l.local, got, l.want)
 			}
+		}
+	}
+}
+
+// TestFilterTrims holds that all of a frame is kept but for the ranges between.
+func TestFilterTrims(t *testing.T) {
+	vm := machine(t, "[::]:5201")
+	for length, want := range map[int]int{60: 100, 100: 100, 101: 100, 1000: 100, 1001: 1001, 65000: 65000} {
+		frame := testFrame{src: client4, dst: server4, payload: make([]byte, length-14-28)}.bytes()
+		if got, err := vm.Run(frame); got != want || err != nil {
+			t.Errorf("a frame of %d bytes: keeps %d, want %d, %v", length, got, want, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"linerate/internal/linux"
 	"linerate/rx/track"
 )
 
@@ -38,7 +39,7 @@ func newPacket(c *Config) (*packetSocket, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &packetSocket{raw: raw, queue: newMessageQueue(raw.snap)}
+	r := &packetSocket{raw: raw, queue: newMessageQueue(linux.VirtioLen + maxFrame)}
 	if err := r.setUp(c); err != nil {
 		return nil, errors.Join(r.wrap(err), r.Close())
 	}
@@ -55,6 +56,9 @@ func (r *packetSocket) setUp(c *Config) (err error) {
 	if err := unix.SetsockoptInt(r.fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1); err != nil {
 		return fmt.Errorf("setsockopt PACKET_AUXDATA: %w", err)
 	}
+	if err := unix.SetsockoptInt(r.fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+		return fmt.Errorf("setsockopt PACKET_VNET_HDR: %w", err)
+	}
 	return r.listen()
 }
 
@@ -64,6 +68,10 @@ func (r *packetSocket) Receive(t *track.Tracker, until time.Time) (int, error) {
 		return 0, err
 	}
 	n, err := r.queue.fetch(r.fd, until)
+	if errors.Is(err, unix.EINVAL) { // what Linux before 6.2 has for datagrams that GSO or GRO merged
+		r.frames.Superframes++
+		return 0, nil
+	}
 	if err != nil {
 		return 0, r.failed(err)
 	}
@@ -74,11 +82,7 @@ func (r *packetSocket) Receive(t *track.Tracker, until time.Time) (int, error) {
 	r.clock.update()
 	handed := 0
 	for i := range n {
-		a := r.queue.msgs.Arrival(i)
-		if d, ok := r.datagram(a); ok {
-			t.Datagram(d.payload(), d.size, d.from, r.clock.monotonic(a.Wall))
-			handed++
-		}
+		handed += r.hand(t, r.queue.msgs.Frame(i))
 	}
 	return handed, nil
 }

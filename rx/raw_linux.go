@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"linerate/internal/linux"
+	"linerate/rx/track"
 )
 
 // raw is what the paths over a packet socket have in common: the socket on one
@@ -22,8 +23,6 @@ type raw struct {
 	fd      int
 	manners int // see openManners
 	clock   stampClock
-	snap    int // bytes that are captured of a frame
-	longest int // bytes of the longest frame that is one packet, without FCS
 	verify  bool
 	frames  Frames
 	drops   uint64
@@ -37,11 +36,6 @@ func newRaw(path string, c *Config) (*raw, error) {
 		return nil, fmt.Errorf("rx %s: %w; use --rx udp", path, err)
 	}
 	r := &raw{path: path, iface: iface, fd: -1, manners: -1, verify: c.Verify}
-	r.longest = iface.MTU + ethernetLen + tagLen
-	r.snap = r.longest
-	if !c.Verify {
-		r.snap = min(r.snap, maxHeaders+c.Capture)
-	}
 	if err := r.open(c); err != nil {
 		return nil, errors.Join(r.wrap(err), r.Close())
 	}
@@ -67,7 +61,11 @@ func ethernet(name string) (*net.Interface, error) {
 // open opens the sockets. The packet socket stands without a protocol at first:
 // then no frame comes before its filter and options are in place.
 func (r *raw) open(c *Config) error {
-	program, err := filter(c.Local, r.snap)
+	var err error
+	if r.manners, err = openManners(c); err != nil {
+		return err
+	}
+	program, err := filter(c.Local, r.head(c), r.iface.MTU+ethernetLen+tagLen)
 	if err != nil {
 		return fmt.Errorf("assemble the socket filter: %w", err)
 	}
@@ -85,8 +83,20 @@ func (r *raw) open(c *Config) error {
 	if err := unix.SetsockoptInt(r.fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
 		return fmt.Errorf("setsockopt PACKET_IGNORE_OUTGOING: %w", err)
 	}
-	r.manners, err = openManners(c)
-	return err
+	return nil
+}
+
+// head is how much to capture of a frame that is no longer than the interface
+// lets packets be. Copying more than the tracker looks at costs time that jumbo
+// frames make noticeable. But datagrams that GSO or GRO merged can only be taken
+// apart if they are captured whole. They are longer than any packet as a rule, or
+// short; where the sender is on the same machine, they have any length.
+func (r *raw) head(c *Config) int {
+	const short = 2048
+	if driver, err := unix.IoctlGetEthtoolDrvinfo(r.manners, r.iface.Name); c.Verify || err != nil || driver.Bus_info[0] == 0 {
+		return maxFrame // on no bus: a veth or the like
+	}
+	return max(maxHeaders+c.Capture, short)
 }
 
 // executable is what setcap has to be told.
@@ -150,12 +160,34 @@ func networkOrder(v uint16) uint16 {
 	return binary.NativeEndian.Uint16(b[:])
 }
 
-// datagram is what a frame holds for the tracker, if anything.
-func (r *raw) datagram(a linux.Arrival) (d datagram, ok bool) {
-	if a.Len > r.longest {
-		r.frames.Superframes++
-		return d, false
+// hand gives the tracker what a frame holds and returns how many datagrams that
+// is.
+func (r *raw) hand(t *track.Tracker, a linux.Arrival) int {
+	d, ok := r.datagram(a)
+	if !ok {
+		return 0
 	}
+	at, payload := r.clock.monotonic(a.Wall), d.payload()
+	if a.Segment == 0 || a.Segment >= d.size {
+		t.Datagram(payload, d.size, d.from, at)
+		return 1
+	}
+	if len(payload) < d.size {
+		r.frames.Superframes++
+		return 0
+	}
+	n := 0
+	for ; len(payload) > 0; n++ {
+		part := payload[:min(a.Segment, len(payload))]
+		t.Datagram(part, len(part), d.from, at)
+		payload = payload[len(part):]
+	}
+	return n
+}
+
+// datagram is the one that a frame holds, if any: all of them in one where GSO or
+// GRO merged several.
+func (r *raw) datagram(a linux.Arrival) (d datagram, ok bool) {
 	if d, ok = parse(a.Data, a.Len); !ok {
 		r.frames.Malformed++
 		return d, false

@@ -34,7 +34,7 @@ type Drops struct {
 	// socket's number holds those with a wrong checksum, too, which the host
 	// counts as InCsumErrors: the kernel has one counter for both.
 	Socket  uint64
-	Program uint64 // ring full
+	Program uint64 // ring full; before Linux 6.2 also frames of datagrams that GSO or GRO merged
 }
 
 // A Buffered is a Receiver with a socket buffer.
@@ -57,14 +57,14 @@ type Frames struct {
 	Fragments uint64 // first fragments: datagrams that count as arrived, whatever became of their rest
 
 	// These were not handed to the tracker.
-	Superframes uint64 // longer than the interface carries: datagrams that GRO or GSO merged
+	Superframes uint64 // datagrams that GSO or GRO merged, captured in part and so not taken apart
 	BadChecksum uint64 // wrong UDP checksum; only with Config.Verify
 	Malformed   uint64 // lengths that contradict each other
 }
 
 // A Config is what a path needs to open.
 type Config struct {
-	Interface string         // for raw paths; empty where a kernel path takes any
+	Interface string         // for raw paths; empty where a kernel path takes any, else it hears this one alone
 	IfIndex   int            //
 	Local     netip.AddrPort // where to listen; an unspecified address for any
 	Window    int            // SO_RCVBUF asked for, in bytes; 0 leaves the kernel's

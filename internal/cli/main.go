@@ -105,8 +105,13 @@ func newRoot(stdio Stdio) *cobra.Command {
 		Short:         "Send and count UDP at line rate, and say where each lost packet was lost",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &plan.UsageError{Msg: fmt.Sprintf("there is no command %q: linerate --help lists them", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetOut(stdio.Out)
 	root.SetErr(stdio.Err)

@@ -275,8 +275,9 @@ func TestShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if forward == 0 || arrived+forward != packets || reverse != 0 {
-		t.Errorf("%d arrived and %d were dropped of %d; %d in reverse", arrived, forward, packets, reverse)
+	// A multicast listener report or two of the hosts' own may have been dropped too.
+	if lost := packets - arrived; forward < lost || forward > lost+3 || reverse != 0 {
+		t.Errorf("%d arrived of %d and %d were dropped; %d in reverse", arrived, packets, forward, reverse)
 	}
 	// No more than rate x time, the bucket and the queue can have passed.
 	sending := last.Sub(start).Seconds()

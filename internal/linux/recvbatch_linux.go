@@ -25,7 +25,8 @@ type RecvBatch struct {
 }
 
 // NewRecvBatch makes room for n messages, at most MaxMMsg, of which up to size
-// bytes each are captured. The kernel writes to it only during Recv.
+// bytes each are captured, what the kernel puts before a frame included. The
+// kernel writes to it only during Recv.
 func NewRecvBatch(n, size int) *RecvBatch {
 	control := stampSpace + auxSpace
 	b := &RecvBatch{
@@ -71,8 +72,16 @@ func (b *RecvBatch) Recv(fd int) (int, error) {
 	}
 }
 
-// Arrival returns message i of the last Recv. What a packet socket's filter cut
-// off counts into its length if the socket has PACKET_AUXDATA.
+// Frame returns message i of the last Recv on a packet socket that has
+// PACKET_AUXDATA and PACKET_VNET_HDR.
+func (b *RecvBatch) Frame(i int) Arrival {
+	a := b.Arrival(i)
+	a.Segment = segment(a.Data)
+	a.Data = a.Data[VirtioLen:]
+	return a
+}
+
+// Arrival returns message i of the last Recv.
 func (b *RecvBatch) Arrival(i int) Arrival {
 	m := &b.mmsgs[i]
 	a := Arrival{

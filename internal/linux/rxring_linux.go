@@ -23,7 +23,7 @@ var (
 // Documentation/networking/packet_mmap.rst: blocks that the kernel fills with
 // frames of any length, one block after the other.
 //
-//	block  [desc | tpacket3_hdr, frame | tpacket3_hdr, frame | ... ]
+//	block  [desc | tpacket3_hdr, virtio_net_hdr, frame | tpacket3_hdr, ... ]
 //
 // The status word of a block says who may touch it. The kernel sets it to
 // TP_STATUS_USER when the block is full or its time is out; we set it back to
@@ -51,6 +51,9 @@ type rxBlock struct {
 func NewRxRing(fd, blockSize, blocks int, retire time.Duration) (*RxRing, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V3); err != nil {
 		return nil, fmt.Errorf("setsockopt PACKET_VERSION TPACKET_V3: %w", err)
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+		return nil, fmt.Errorf("setsockopt PACKET_VNET_HDR: %w", err)
 	}
 	// The kernel only checks that frame size and number fit the blocks: TPACKET_V3
 	// packs frames as they come.
@@ -100,11 +103,12 @@ func (r *RxRing) Next() (Arrival, bool) {
 	r.left--
 	r.offset += h.Next_offset
 	return Arrival{
-		Data:   frame[h.Mac:][:h.Snaplen],
-		Len:    int(h.Len),
-		Wall:   int64(h.Sec)*1e9 + int64(h.Nsec),
-		Status: h.Status,
-		TCI:    uint16(h.Hv1.Vlan_tci),
+		Data:    frame[h.Mac:][:h.Snaplen],
+		Len:     int(h.Len),
+		Wall:    int64(h.Sec)*1e9 + int64(h.Nsec),
+		Status:  h.Status,
+		TCI:     uint16(h.Hv1.Vlan_tci),
+		Segment: segment(frame[int(h.Mac)-VirtioLen:]),
 	}, true
 }
 

@@ -27,8 +27,8 @@ type arrival struct {
 	corrupt bool
 }
 
-// A flow is the state of one flow: 1.2 KiB of window, 1 KiB of bursts, and what
-// its reordering needs.
+// A flow is the state of one flow: 1 KiB of window, 1 KiB of bursts, and what its
+// reordering needs.
 type flow struct {
 	window
 	Counts

@@ -32,8 +32,12 @@ type model struct {
 	ipdv   []int64
 }
 
-func newModel(first uint64) *model {
-	return &model{first: first, next: first, seen: map[uint64]bool{}}
+// newModel has room for some packets, to be quick.
+func newModel(first uint64, packets int) *model {
+	return &model{
+		first: first, next: first, seen: make(map[uint64]bool, packets),
+		copies: make([]packet, 0, packets), most: make([]uint64, 0, packets), delays: make([]int64, 0, packets),
+	}
 }
 
 func (m *model) add(p packet) {
@@ -154,7 +158,7 @@ func TestAgainstModel(t *testing.T) {
 		tracker := New(Config{})
 		models := make([]*model, len(firsts))
 		for flow, first := range firsts {
-			models[flow] = newModel(first)
+			models[flow] = newModel(first, 0)
 			if first > 0 {
 				resume(tracker, uint16(flow), first)
 			}
@@ -302,7 +306,7 @@ func TestMillionPackets(t *testing.T) {
 	}
 	for i, c := range append(faults, all) {
 		hit := func(f func(uint64) bool, seq uint64) bool { return f != nil && f(seq) }
-		var packets []packet
+		packets := make([]packet, 0, n+n/777)
 		send := func(seq uint64) {
 			if hit(c.drop, seq) {
 				return
@@ -323,7 +327,7 @@ func TestMillionPackets(t *testing.T) {
 			}
 			send(seq)
 		}
-		tracker, m := New(Config{}), newModel(0)
+		tracker, m := New(Config{}), newModel(0, n)
 		feed(tracker, packets...)
 		for _, p := range packets {
 			m.add(p)

@@ -169,8 +169,11 @@ func (t *Tracker) IPv6() bool {
 
 // corrupt reports whether a payload differs from the pattern that it should hold.
 func (t *Tracker) corrupt(p []byte) bool {
+	if t.config.Pattern == nil {
+		return false
+	}
 	reserved := t.config.Format.Reserved()
-	return t.config.Pattern != nil && len(p) > reserved && !t.config.Pattern.Check(p[reserved:], reserved)
+	return len(p) > reserved && !t.config.Pattern.Check(p[reserved:], reserved)
 }
 
 // question takes an implausible number. It counts only once another bears it
