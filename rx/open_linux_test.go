@@ -33,8 +33,8 @@ func TestRefused(t *testing.T) {
 		for iface, want := range map[string]string{
 			"lo":    "rx " + path + ": lo carries no Ethernet frames; use --rx udp",
 			"tun0":  "rx " + path + ": tun0 carries no Ethernet frames; use --rx udp",
-			"":      "rx " + path + ": a packet socket needs an interface: give --iface; use --rx udp",
-			"veth9": "rx " + path + ": interface veth9: route ip+net: no such network interface; use --rx udp",
+			"":      "rx " + path + ": a packet socket needs an interface: give --iface, or use --rx udp",
+			"veth9": "rx " + path + ": interface veth9: route ip+net: no such network interface (ip link shows those that there are)",
 		} {
 			p, err := Find(path)
 			must(t, err)

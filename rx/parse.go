@@ -25,13 +25,6 @@ const (
 	protoFragment = 44
 )
 
-const (
-	// maxHeaders is the most that stands in a frame before its UDP payload.
-	maxHeaders = ethernetLen + tagLen + ipv4MaxLen + udpLen
-	// maxFrame is the most that a frame has, one of merged datagrams included.
-	maxFrame = ethernetLen + tagLen + ipv6Len + 1<<16 - 1
-)
-
 // A datagram is what parse finds in a frame. It points into the frame.
 type datagram struct {
 	segment  []byte // UDP header and as much of the payload as was captured

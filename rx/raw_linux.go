@@ -15,6 +15,13 @@ import (
 	"linerate/rx/track"
 )
 
+const (
+	// maxHeaders is the most that stands in a frame before its UDP payload.
+	maxHeaders = ethernetLen + tagLen + ipv4MaxLen + udpLen
+	// maxFrame is the most that a frame has, one of merged datagrams included.
+	maxFrame = ethernetLen + tagLen + ipv6Len + 1<<16 - 1
+)
+
 // raw is what the paths over a packet socket have in common: the socket on one
 // interface, what its frames are worth, and the state of the link.
 type raw struct {
@@ -33,7 +40,7 @@ type raw struct {
 func newRaw(path string, c *Config) (*raw, error) {
 	iface, err := ethernet(c.Interface)
 	if err != nil {
-		return nil, fmt.Errorf("rx %s: %w; use --rx udp", path, err)
+		return nil, fmt.Errorf("rx %s: %w", path, err)
 	}
 	r := &raw{path: path, iface: iface, fd: -1, manners: -1, verify: c.Verify}
 	if err := r.open(c); err != nil {
@@ -46,14 +53,14 @@ func newRaw(path string, c *Config) (*raw, error) {
 // Ethernet header.
 func ethernet(name string) (*net.Interface, error) {
 	if name == "" {
-		return nil, errors.New("a packet socket needs an interface: give --iface")
+		return nil, errors.New("a packet socket needs an interface: give --iface, or use --rx udp")
 	}
 	iface, err := net.InterfaceByName(name)
 	if err != nil {
-		return nil, fmt.Errorf("interface %s: %w", name, err)
+		return nil, fmt.Errorf("interface %s: %w (ip link shows those that there are)", name, err)
 	}
 	if len(iface.HardwareAddr) != 6 {
-		return nil, fmt.Errorf("%s carries no Ethernet frames", name)
+		return nil, fmt.Errorf("%s carries no Ethernet frames; use --rx udp", name)
 	}
 	return iface, nil
 }
