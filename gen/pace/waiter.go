@@ -48,7 +48,10 @@ func (w *Waiter) Wait(at int64, stop *atomic.Bool) (now int64, waited bool) {
 	return now, true
 }
 
-// learn keeps the margin above what the machine oversleeps by.
+// learn moves the margin towards what the machine oversleeps by; a rare stall
+// does not turn all waiting into spinning.
 func (w *Waiter) learn(overslept int64) {
-	w.margin = min(max(w.margin, overslept+overslept/2), mostMargin)
+	if want := min(overslept+overslept/2, mostMargin); want > w.margin {
+		w.margin += (want - w.margin) / 4
+	}
 }

@@ -72,6 +72,10 @@ gone when the command ends.`,
 	return cmd
 }
 
+// peerPatience is how long the peer's command may take to end by itself, as a
+// counter does once its sender is done.
+const peerPatience = 3 * time.Second
+
 func (f *faults) apply(c *lab.Config) error {
 	if f.shape.Micro > 0 {
 		if f.shape.Unit != units.Bits {
@@ -101,10 +105,11 @@ func runLab(ctx context.Context, c lab.Config, peer string, args []string, stdio
 	if peer != "" {
 		p := exec.Command("/bin/sh", "-c", peer)
 		p.Stdout, p.Stderr = stdio.Out, stdio.Err
-		if err := l.B().Start(p); err != nil {
+		end, err := l.B().Background(p)
+		if err != nil {
 			return err
 		}
-		defer endPeer(p)
+		defer end(peerPatience)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdio.Out, stdio.Err
@@ -145,28 +150,4 @@ func parseEvery(s string) (uint64, error) {
 		return 0, fmt.Errorf("want 1/N with N of 2 or more")
 	}
 	return n, nil
-}
-
-// peerPatience is how long a command may take to end that was told to.
-const peerPatience = 2 * time.Second
-
-// endPeer lets the peer's command end by itself, as a counter does once its
-// sender is done, and stops it after a while.
-func endPeer(p *exec.Cmd) {
-	ended := make(chan struct{})
-	go func() {
-		_ = p.Wait() // its status is its own affair
-		close(ended)
-	}()
-	for _, signal := range []os.Signal{nil, os.Interrupt, os.Kill} {
-		if signal != nil {
-			_ = p.Process.Signal(signal) // it may have ended just now
-		}
-		select {
-		case <-ended:
-			return
-		case <-time.After(peerPatience):
-		}
-	}
-	<-ended
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -83,4 +84,33 @@ func mountSys() error {
 		}
 	}
 	return nil
+}
+
+// Background starts a command inside the host and returns how to end it and all
+// that it started: end waits so long for it to end by itself, then interrupts it,
+// waits again, and kills what is left.
+func (h *Host) Background(cmd *exec.Cmd) (end func(patience time.Duration), err error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := h.Start(cmd); err != nil {
+		return nil, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // its status is its own affair
+		close(ended)
+	}()
+	return func(patience time.Duration) {
+		group := -cmd.Process.Pid
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			_ = unix.Kill(group, unix.SIGINT) // it may have ended just now
+			select {
+			case <-ended:
+			case <-time.After(patience):
+			}
+		}
+		_ = unix.Kill(group, unix.SIGKILL)
+		<-ended
+	}, nil
 }

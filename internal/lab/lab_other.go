@@ -5,6 +5,7 @@ package lab
 import (
 	"errors"
 	"os/exec"
+	"time"
 )
 
 var errUnsupported = errors.New("lab: needs Linux: network namespaces, veth and eBPF")
@@ -51,3 +52,6 @@ func (h *Host) SetMTU(name string, mtu int) error { return errUnsupported }
 
 // SetFeatures fails: a lab needs Linux.
 func (h *Host) SetFeatures(name string, features map[string]bool) error { return errUnsupported }
+
+// Background fails: a lab needs Linux.
+func (h *Host) Background(*exec.Cmd) (func(time.Duration), error) { return nil, errUnsupported }
