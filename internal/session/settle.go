@@ -41,7 +41,7 @@ func (c *counting) received(s *track.Summary, stack units.Stack) *result.Receive
 		UniquePayloadBytes: s.UniquePayloadBytes,
 		Unique:             s.Unique,
 		Lost:               s.Lost,
-		LossIsLowerBound:   s.Sent == nil && s.Packets > 0,
+		LossIsLowerBound:   s.Sent == nil,
 		Duplicates:         s.Duplicates,
 		Reordered:          s.Reordered,
 		ReorderExtentMax:   s.ReorderExtentMax,
