@@ -76,8 +76,8 @@ type snapshot struct {
 
 // run counts until the worker ends, and stops it if the link fails.
 func (c *counting) run(ctx context.Context, link *link) (reason rx.Reason, err error) {
-	running, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	running, stop := context.WithCancel(ctx)
+	defer stop()
 	snapshots := make(chan snapshot, 64) // so that a slow terminal does not hold the worker
 	go func() {
 		defer close(snapshots)
@@ -95,15 +95,12 @@ func (c *counting) run(ctx context.Context, link *link) (reason rx.Reason, err e
 				continue
 			}
 			c.lastInterval()
-			if err == nil && ctx.Err() == nil {
-				err = context.Cause(running) // the link's failure, or nil
-			}
-			return reason, err
+			return reason, link.explain(err)
 		case <-redraw.C:
 			c.o.Progress(fmt.Sprintf("counting: %.0f s, %d packets", time.Since(begun).Seconds(), c.last.Packets))
 		case event, ok := <-link.events:
-			if failure := link.failure(event, ok); failure != nil {
-				stop(failure)
+			if link.failed(event, ok) {
+				stop()
 			}
 		}
 	}

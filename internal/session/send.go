@@ -52,8 +52,8 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 		return nil, err
 	}
 
-	running, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	running, stop := context.WithCancel(ctx)
+	defer stop()
 	start := linux.Monotonic() + int64(leadTime)
 	pacer := pace.NewPacer(p.Schedule, start)
 	var progress gen.Progress
@@ -61,10 +61,7 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 	go func() { done <- gen.Transmit(running, sender, pacer, &progress) }()
 
 	show := sendIntervals{rep: rep, o: o, stack: p.Stack, progress: &progress, begun: time.Now().Add(leadTime)}
-	err = show.run(done, link, stop, p)
-	if cause := context.Cause(running); cause != nil && ctx.Err() == nil && err == nil {
-		err = cause
-	}
+	err = link.explain(show.run(done, link, stop, p))
 	after, errCPU := host.ReadCPU()
 
 	drained, errDrain := drain(sender)
@@ -140,7 +137,7 @@ type sendIntervals struct {
 }
 
 // run shows intervals until the worker is done, and stops it if the link fails.
-func (s *sendIntervals) run(done <-chan error, link *link, stop context.CancelCauseFunc, p *plan.Send) error {
+func (s *sendIntervals) run(done <-chan error, link *link, stop context.CancelFunc, p *plan.Send) error {
 	redraw := time.NewTicker(progressEvery)
 	defer redraw.Stop()
 	tick := newTicks(s.begun, p.Interval)
@@ -157,8 +154,8 @@ func (s *sendIntervals) run(done <-chan error, link *link, stop context.CancelCa
 		case <-redraw.C:
 			s.o.Progress(s.line(p))
 		case event, ok := <-link.events:
-			if err := link.failure(event, ok); err != nil {
-				stop(err)
+			if link.failed(event, ok) {
+				stop()
 			}
 		}
 	}
