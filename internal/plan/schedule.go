@@ -145,3 +145,12 @@ func sum[T int | uint64](values []T) T {
 	}
 	return total
 }
+
+// tooLittle refuses a test in which nothing would leave.
+func tooLittle(s *pace.Schedule, rate units.Rate) error {
+	if s.Duration == 0 || s.MicroRate == 0 || s.Packets(s.Duration) > 0 {
+		return nil
+	}
+	return &UsageError{"duration", fmt.Sprintf("%v is less than one packet of %d bytes of payload takes at %v: ask for a longer test, a higher rate or a smaller payload",
+		s.Duration, s.Sizes[0], rate)}
+}

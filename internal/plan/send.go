@@ -124,6 +124,9 @@ func (s *Send) schedule(r *SendRequest, to *destination) (offer, error) {
 	if s.Schedule, err = newSchedule(r, &o, s.Stack, sizes); err != nil {
 		return o, err
 	}
+	if err := tooLittle(&s.Schedule, r.Rate); err != nil {
+		return o, err
+	}
 	if w := o.aboveLine(r.Rate, s.Stack, sizes, to.route.Link); w != "" {
 		s.Warnings = append(s.Warnings, w)
 	}

@@ -91,10 +91,9 @@ func got(r *result.Receiver) counts {
 
 // ears is a receiver of each path at host b, all listening to the same traffic.
 type ears struct {
-	t       *testing.T
-	reports map[string]*result.Report
-	done    chan ear
-	open    int
+	t    *testing.T
+	done chan ear
+	open int
 }
 
 type ear struct {
