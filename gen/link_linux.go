@@ -8,6 +8,8 @@ import (
 
 	"github.com/mdlayher/packet"
 	"golang.org/x/sys/unix"
+
+	"linerate/internal/linux"
 )
 
 // A link is an AF_PACKET socket that sends frames on one Ethernet interface and
@@ -15,8 +17,7 @@ import (
 type link struct {
 	path  string
 	iface string
-	conn  *packet.Conn
-	fd    int // of conn, which stays open as long
+	fd    int
 }
 
 // openLink opens and bounds such a socket for a path.
@@ -33,10 +34,13 @@ func openLink(path string, cfg *Config) (*link, error) {
 	case err != nil:
 		return nil, fmt.Errorf("path %s: open on %s: %w", path, cfg.Interface, err)
 	}
-	l := &link{path: path, iface: cfg.Interface, conn: conn}
-	if err := l.setUp(cfg); err != nil {
-		conn.Close()
+	fd, err := linux.Detach(conn)
+	if err != nil {
 		return nil, fmt.Errorf("path %s: %w", path, err)
+	}
+	l := &link{path: path, iface: cfg.Interface, fd: fd}
+	if err := l.setUp(cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("path %s: %w", path, err), l.close())
 	}
 	return l, nil
 }
@@ -49,13 +53,6 @@ func executable() string {
 }
 
 func (l *link) setUp(cfg *Config) error {
-	raw, err := l.conn.SyscallConn()
-	if err != nil {
-		return err
-	}
-	if err := raw.Control(func(fd uintptr) { l.fd = int(fd) }); err != nil {
-		return err
-	}
 	if err := l.checkEthernet(); err != nil {
 		return err
 	}
@@ -95,4 +92,12 @@ func (l *link) mark(f []byte) error {
 	return nil
 }
 
-func (l *link) close() error { return l.conn.Close() }
+// close closes the socket; it may be called again.
+func (l *link) close() error {
+	if l.fd < 0 {
+		return nil
+	}
+	fd := l.fd
+	l.fd = -1
+	return unix.Close(fd)
+}

@@ -49,9 +49,9 @@ type Config struct {
 	// BindDevice keeps a kernel path to Interface whatever the routes say.
 	BindDevice bool
 	// Bypass sends raw frames past the queueing discipline of the interface
-	// (PACKET_QDISC_BYPASS). Off is right as a rule: where there is no queue it
-	// gains nothing, and where there is one it was put there to hold us too. A
-	// full queue of the device then refuses frames that would have waited.
+	// (PACKET_QDISC_BYPASS), which saves its lock and its queue. It is for one
+	// that only queues: one that shapes was put there to hold us too. A full
+	// queue of the device then refuses frames that would have waited.
 	Bypass bool
 }
 

@@ -84,7 +84,7 @@ func (r *raw) open(c *Config) error {
 	if err != nil {
 		return err
 	}
-	if r.fd, err = detach(conn); err != nil {
+	if r.fd, err = linux.Detach(conn); err != nil {
 		return err
 	}
 	if err := unix.SetsockoptInt(r.fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
@@ -113,21 +113,6 @@ func executable() string {
 		return "linerate"
 	}
 	return path
-}
-
-// detach takes the descriptor out of the Conn, and so out of the Go runtime's
-// poller, which would be woken by every frame that nobody waits for there.
-func detach(conn *packet.Conn) (int, error) {
-	rc, err := conn.SyscallConn()
-	if err != nil {
-		return -1, errors.Join(err, conn.Close())
-	}
-	fd := -1
-	var errDup error
-	err = rc.Control(func(old uintptr) {
-		fd, errDup = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
-	})
-	return fd, errors.Join(err, errDup, conn.Close())
 }
 
 // openManners opens a UDP socket on our port that drops everything, so that the

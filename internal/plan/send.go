@@ -81,6 +81,7 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 			IfIndex:    to.route.Link.Index,
 			Window:     r.Window,
 			BindDevice: to.bound,
+			Bypass:     onlyQueues(to.route.Link.Qdisc),
 		},
 		Stack: units.Stack{IPv6: to.addr.Is6()},
 	}
@@ -105,6 +106,16 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 	s.Report = s.report(&r, to, o)
 	s.Report.PathReason = reason
 	return s, nil
+}
+
+// onlyQueues reports whether a queueing discipline does nothing to packets but
+// keep them in some order, so that nothing is evaded by going past it.
+func onlyQueues(qdisc string) bool {
+	switch qdisc {
+	case "noqueue", "pfifo", "pfifo_fast", "bfifo", "mq", "fq_codel":
+		return true
+	}
+	return false
 }
 
 // schedule settles sizes, rate and end of the test.
