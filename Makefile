@@ -22,7 +22,8 @@ demo: $(BIN)
 
 # What the tests drive: captures, stock peers, a C compiler for the race detector.
 deps:
-	@.ci/deps
+	@.ci/deps gcc:gcc tcpdump:tcpdump tshark:tshark iperf:iperf ip:iproute2 tc:iproute2 \
+		ethtool:ethtool nft:nftables ping:iputils-ping pgrep:procps
 
 test: deps $(BIN)
 	@{ CGO_ENABLED=1 $(GO) test -race -json -p 1 -timeout 10m ./... ; \
@@ -33,9 +34,16 @@ lint:
 	$(GO) tool staticcheck ./...
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 
-# Go benchmarks per packet, then the table of compare, into bench/RESULTS.md.
+# Nanoseconds and allocations per packet of each part, then the table of compare.
 bench: $(BIN)
-	bench/run.sh $(BIN)
+	$(GO) test -run '^$$' -bench . -benchmem -p 1 ./gen/... ./rx/... ./internal/probe
+	$(BIN) compare
+
+# Our transmit paths beside iperf3, iperf, trafgen and tcpreplay, into a record.
+bench-peers: $(BIN)
+	@.ci/deps iperf3:iperf3 iperf:iperf trafgen:netsniff-ng tcpreplay:tcpreplay
+	$(GO) run ./bench/peers -linerate $(BIN) > bench/RESULTS.tmp
+	mv bench/RESULTS.tmp bench/RESULTS.md
 
 # The eBPF objects are committed; this makes them anew (clang, libbpf-dev).
 generate:

@@ -22,9 +22,9 @@ if [ "$(id -u)" != 0 ]; then
 	exit 0
 fi
 
-echo "An exact rate: 50 Mbit/s of UDP payload, each path in turn"
+echo "An exact rate: 20,000 packets a second, each path in turn"
 echo
-"$linerate" compare --rate 50M --trials 3 --trial 1s
+"$linerate" compare --rate 20kpps --trials 3 --trial 1s
 echo
 echo "As fast as each path goes"
 echo

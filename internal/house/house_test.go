@@ -67,6 +67,8 @@ var rooms = map[string][]string{
 	"internal/plan":    {"gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/probe", "internal/result", "internal/units", "internal/linux"},
 	"internal/session": {"internal/plan", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/ledger", "bpf", "internal/linux", "internal/probe", "internal/result", "internal/units"},
 	"bench":            {"internal/session", "internal/plan", "internal/lab", "internal/host", "internal/probe", "internal/result", "internal/units", "gen", "rx"},
+	"bench/peer":       {},
+	"bench/peers":      {"bench/peer", "bpf", "internal/host", "internal/lab"},
 	"internal/cli":     {"bench", "gen", "rx", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/report", "internal/probe", "internal/result", "internal/units"},
 	"cmd/linerate":     {"internal/cli"},
 }
@@ -75,7 +77,7 @@ var rooms = map[string][]string{
 var fences = map[string][]string{
 	"github.com/spf13/":                   {"internal/cli"},
 	"github.com/cilium/ebpf":              {"bpf"},
-	"github.com/google/gopacket":          {"gen/frame", "internal/pcap"},
+	"github.com/google/gopacket":          {"gen/frame", "bench/peer"},
 	"github.com/mdlayher/packet":          {"gen", "rx"},
 	"github.com/prometheus/procfs":        {"internal/host"},
 	"github.com/safchain/ethtool":         {"internal/host", "internal/lab"},

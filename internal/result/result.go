@@ -95,7 +95,7 @@ type Sender struct {
 	LongestBurst int          `json:"longest_burst,omitempty"` // packets sent back to back
 	Refused      uint64       `json:"refused"`                 // times that the kernel refused a packet
 	Shortfall    uint64       `json:"shortfall"`               // packets due that were given up
-	NSPerPacket  *float64     `json:"ns_per_packet,omitempty"` // the sending thread's CPU time
+	NSPerPacket  *float64     `json:"ns_per_packet,omitempty"` // the sending thread's CPU time; absent for a paced test, where it spins
 }
 
 // Receiver is what arrived. Packets = Unique + Duplicates + BeyondWindow; with

@@ -111,7 +111,7 @@ func sent(p *plan.Send, stats pace.Stats, drained gen.Completed, cpu time.Durati
 	if !math.IsNaN(stats.ErrorPPM) {
 		s.RateErrorPPM = &stats.ErrorPPM
 	}
-	if cpu > 0 && stats.Packets > 0 {
+	if cpu > 0 && stats.Packets > 0 && p.Schedule.MicroRate == 0 {
 		ns := float64(cpu) / float64(stats.Packets)
 		s.NSPerPacket = &ns
 	}
