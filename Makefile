@@ -4,7 +4,6 @@
 
 export CGO_ENABLED = 0
 GO      ?= go
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 BIN     := bin/linerate
 
 .PHONY: all demo test lint bench bench-peers generate clean deps

@@ -14,10 +14,11 @@ type Account struct {
 	Arrived uint64 // first copies
 	// What the kernel lost at the receiver for want of room. It may hold
 	// packets of others and end markers, so it bounds a stage from above.
-	SocketDrops  uint64 // receive buffer
-	ProgramDrops uint64 // ring
-	WindowAsked  int    // receive buffer in bytes
-	WindowGot    int
+	SocketDrops    uint64 // receive buffer
+	ProgramDrops   uint64 // ring
+	ChecksumErrors uint64 // datagrams that the receiving host refused for their UDP checksum
+	WindowAsked    int    // receive buffer in bytes
+	WindowGot      int
 }
 
 // Settle says where the packets went that did not arrive. It never explains more
@@ -37,6 +38,9 @@ func Settle(a Account) *result.Ledger {
 		l.Lost = append(l.Lost, s)
 		left -= n
 	}
+	take("receiver_filter", a.ChecksumErrors,
+		fmt.Sprintf("the receiving host refused %d datagrams for a wrong UDP checksum (Udp InCsumErrors)", a.ChecksumErrors),
+		"something on the way changes datagrams: compare captures at both ends")
 	take("receiver_socket", a.SocketDrops,
 		fmt.Sprintf("the socket's own count of datagrams that its %s buffer had no room for: %d", buffer(a), a.SocketDrops),
 		"give the socket a larger buffer: -w 32M, and as root or with sysctl -w net.core.rmem_max=33554432")

@@ -10,10 +10,11 @@ func TestLedgerSumsToWhatWasLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sent := rapid.Uint64Range(0, 1000).Draw(t, "sent")
 		a := Account{
-			Sent:         sent,
-			Arrived:      rapid.Uint64Range(0, sent).Draw(t, "arrived"),
-			SocketDrops:  rapid.Uint64Range(0, 1500).Draw(t, "socket"),
-			ProgramDrops: rapid.Uint64Range(0, 1500).Draw(t, "program"),
+			Sent:           sent,
+			Arrived:        rapid.Uint64Range(0, sent).Draw(t, "arrived"),
+			ChecksumErrors: rapid.Uint64Range(0, 1500).Draw(t, "checksum"),
+			SocketDrops:    rapid.Uint64Range(0, 1500).Draw(t, "socket"),
+			ProgramDrops:   rapid.Uint64Range(0, 1500).Draw(t, "program"),
 		}
 		l := Settle(a)
 		sum := l.Unexplained

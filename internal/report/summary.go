@@ -208,7 +208,7 @@ func (o Options) cpu(b *strings.Builder, hosts []result.Host) {
 		if h.CPU.BusiestCore != nil && o.Verbose {
 			detail += ", busiest core " + cores(*h.CPU.BusiestCore)
 		}
-		parts = append(parts, fmt.Sprintf("%s %s %% (%s)", h.Role, cores(h.CPU.Process), detail))
+		parts = append(parts, fmt.Sprintf("%s %s %% of a core (%s)", h.Role, cores(h.CPU.Process), detail))
 	}
 	if len(parts) != 0 {
 		o.line(b, ", ", append([]string{"cpu        " + parts[0]}, parts[1:]...)...)

@@ -177,13 +177,9 @@ func addr(h *lab.Host, v6 bool) string {
 // speak sends from a to b.
 func speak(t *testing.T, l *lab.Lab, v6 bool, r plan.SendRequest) *result.Report {
 	t.Helper()
-	r.Host, r.Port, r.Window = addr(l.B(), v6), 5201, 4<<20
-	var err error
-	if r.Pattern, err = probe.ParsePattern("ramp"); err != nil {
-		t.Fatal(err)
-	}
+	r.Host, r.Port, r.Window, r.Pattern = addr(l.B(), v6), 5201, 4<<20, pattern(t, "ramp")
 	var rep *result.Report
-	err = l.A().Do(func() error {
+	err := l.A().Do(func() error {
 		p, err := plan.ResolveSend(context.Background(), r)
 		if err != nil {
 			return err
@@ -195,6 +191,18 @@ func speak(t *testing.T, l *lab.Lab, v6 bool, r plan.SendRequest) *result.Report
 		t.Fatal(err)
 	}
 	return rep
+}
+
+// magic spares end markers from what is done to datagrams.
+const magic = probe.MagicData
+
+func pattern(t *testing.T, name string) probe.Pattern {
+	t.Helper()
+	p, err := probe.ParsePattern(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func mustRate(t *testing.T, s string) units.Rate {
@@ -274,7 +282,7 @@ func rateFor(frame int) string {
 // report just what it did.
 func exact(t *testing.T, v6 bool, n uint64, i lab.Impairment, r plan.SendRequest) {
 	t.Helper()
-	i.Port, i.Magic = 5201, probe.MagicData
+	i.Port, i.Magic = 5201, magic
 	l, err := lab.New(lab.Config{MTU: 9000, Impair: &i})
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,9 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 	}
 
 	c := counting{plan: p, rep: rep, o: o, receiver: receiver, tracker: track.New(p.Track)}
+	if c.before, err = host.ReadSnapshot(p.Config.IfIndex); err != nil {
+		c.before = nil // the ledger knows less
+	}
 	reason, err := c.run(ctx, link)
 	after, errCPU := host.ReadCPU()
 	if errCPU == nil {
@@ -63,9 +66,11 @@ type counting struct {
 	o        Observer
 	receiver rx.Receiver
 	tracker  *track.Tracker // the worker's while it runs
+	before   *host.Snapshot // this host's counters at the start; nil if unknown
 
 	last   track.Totals  // at the end of the last interval
 	lastAt time.Duration // after the first arrival
+	lost   uint64        // by all intervals so far
 }
 
 // snapshot is what a worker shows of its work at a tick.
@@ -120,13 +125,14 @@ func (c *counting) interval(snap snapshot, at time.Duration) {
 		Seconds:            length.Seconds(),
 		Rate:               rate(snap.stack, unique, bytes, length),
 		Unique:             unique,
-		Lost:               now.Lost - min(last.Lost, now.Lost),
+		Lost:               now.Lost - min(c.lost, now.Lost),
 		Duplicates:         now.Duplicates - last.Duplicates,
 		Reordered:          now.Reordered - last.Reordered,
 		BeyondWindow:       now.BeyondWindow - last.BeyondWindow,
 		Foreign:            t.Foreign - c.last.Foreign,
 		JitterNS:           t.JitterNS,
 	}
+	c.lost += r.Lost
 	if c.plan.Config.Verify {
 		corrupt := now.Corrupt - last.Corrupt
 		r.Corrupt = &corrupt

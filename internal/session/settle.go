@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"linerate/internal/host"
 	"linerate/internal/ledger"
 	"linerate/internal/result"
 	"linerate/internal/units"
@@ -81,14 +82,20 @@ func (c *counting) account(res *track.Result) error {
 		err = nil // the ledger says less here
 	}
 	r := c.rep.Receiver
-	l := ledger.Settle(ledger.Account{
+	a := ledger.Account{
 		Sent:         r.Unique + r.Lost,
 		Arrived:      r.Unique,
 		SocketDrops:  drops.Socket,
 		ProgramDrops: drops.Program,
 		WindowAsked:  c.rep.Config.WindowAsked,
 		WindowGot:    c.rep.Config.WindowGot,
-	})
+	}
+	if udp := c.udpErrors(); udp != nil && !c.raw() {
+		// The socket's count has wrong checksums in it, the host's are apart.
+		a.ChecksumErrors = udp.InCsumErrors
+		a.SocketDrops = min(a.SocketDrops, udp.RcvbufErrors)
+	}
+	l := ledger.Settle(a)
 	c.rep.Ledger = l
 	explained := l.Unexplained
 	for _, s := range l.Lost {
@@ -104,6 +111,25 @@ func (c *counting) account(res *track.Result) error {
 		err = errors.Join(err, fmt.Errorf("the ledger does not add up, which is a bug: it has %d of %d lost packets", explained, r.Lost))
 	}
 	return err
+}
+
+// udpErrors are what this host counted of UDP during the test; nil if unknown.
+func (c *counting) udpErrors() *host.UDP {
+	after, err := host.ReadSnapshot(c.plan.Config.IfIndex)
+	if err != nil || c.before == nil {
+		return nil
+	}
+	since := after.Since(c.before)
+	if c.tracker.IPv6() {
+		return since.UDP6
+	}
+	return since.UDP4
+}
+
+// raw reports whether the path takes frames from beneath the host's UDP.
+func (c *counting) raw() bool {
+	_, framed := c.receiver.(rx.Framed)
+	return framed
 }
 
 // oddities are what a raw path saw of frames that explains a strange result.

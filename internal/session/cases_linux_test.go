@@ -1,0 +1,145 @@
+package session
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"linerate/internal/lab"
+	"linerate/internal/plan"
+	"linerate/internal/result"
+)
+
+// BC-039: a payload that was changed on the way. With a stale checksum the host
+// refuses it, and the ledger says so; with a mended one --verify finds it, and it
+// is no loss.
+func TestCorruptionIsNotLoss(t *testing.T) {
+	for _, mended := range []bool{false, true} {
+		for _, v6 := range []bool{false, true} {
+			for _, payload := range []int{60, 1000} { // the kernel checks small ones on arrival, others when they are read
+				const n = 2000
+				l, err := lab.New(lab.Config{Impair: &lab.Impairment{Port: 5201, DropEvery: 0, CorruptEvery: 10, MendChecksum: mended, Magic: magic}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := listen(t, l, v6, func(r *plan.RecvRequest) { r.Verify, r.Pattern = true, pattern(t, "ramp") })
+				speak(t, l, v6, plan.SendRequest{Payload: payload, Path: "udp", Count: n, Rate: mustRate(t, "10kpps")})
+				for path, rep := range e.hear() {
+					r, led := rep.Receiver, rep.Ledger
+					if mended {
+						if r.Unique != n || r.Lost != 0 || *r.Corrupt != n/10 {
+							t.Errorf("v6=%v %s: %d arrived, %d lost, %d corrupt; want %d arrived, %d of them corrupt", v6, path, r.Unique, r.Lost, *r.Corrupt, n, n/10)
+						}
+						continue
+					}
+					if r.Unique != n-n/10 || r.Lost != n/10 || *r.Corrupt != 0 {
+						t.Errorf("v6=%v %s: %d arrived, %d lost, %d corrupt; want %d lost", v6, path, r.Unique, r.Lost, *r.Corrupt, n/10)
+					}
+					if path == "udp" && (led.Unexplained != 0 || len(led.Lost) != 1 || led.Lost[0].Stage != "receiver_filter" || led.Lost[0].Packets != n/10) {
+						t.Errorf("v6=%v payload %d: ledger %+v, want %d at receiver_filter", v6, payload, led, n/10)
+					}
+				}
+				check(t, l.Close())
+			}
+		}
+	}
+}
+
+// BC-013: the right average in bursts loses packets at a small queue. Sent one by
+// one, nothing is lost that the queue could have held.
+func TestPacingSparesASmallQueue(t *testing.T) {
+	for _, path := range []string{"udp", "packet", "ring"} {
+		l, err := lab.New(lab.Config{Shape: lab.Shape{Rate: 50_000_000, Burst: 3 * 1514, Limit: 5 * 1514}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := listen(t, l, false, nil)
+		sent := speak(t, l, false, plan.SendRequest{Payload: 1472, Path: path, Duration: time.Second, Rate: mustRate(t, "20M")})
+		for name, rep := range e.hear() {
+			// A stall of this machine is repaid at 25 Mbit/s, which the link carries.
+			if rep.Receiver.Lost != 0 {
+				t.Errorf("%s by %s: lost %d; sender %+v", name, path, rep.Receiver.Lost, sent.Sender)
+			}
+		}
+		check(t, l.Close())
+	}
+}
+
+// BC-017: a rate that no path reaches ends on time, and the report says what was
+// asked and what was given up.
+func TestAnImpossibleRateEndsOnTime(t *testing.T) {
+	l, err := lab.New(lab.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, path := range []string{"udp", "packet", "ring"} {
+		begun := time.Now()
+		rep := speak(t, l, false, plan.SendRequest{Frame: 64, Path: path, Duration: 500 * time.Millisecond, Rate: mustRate(t, "1T@l1")})
+		if d := time.Since(begun); d > 2*time.Second {
+			t.Errorf("%s: took %v", path, d)
+		}
+		const asked = 1e12 / 8 / 84 / 2
+		if s := rep.Sender; s.Shortfall == 0 || float64(s.Packets+s.Shortfall) < asked-1 || float64(s.Packets+s.Shortfall) > asked+1 {
+			t.Errorf("%s: %d sent and %d given up, want %.0f in all", path, s.Packets, s.Shortfall, asked)
+		}
+	}
+}
+
+// BC-057: intervals add up to the total.
+func TestIntervalsAddUp(t *testing.T) {
+	l, err := lab.New(lab.Config{Impair: &lab.Impairment{Port: 5201, Magic: magic, DropEvery: 100, DupEvery: 77, SwapEvery: 50}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	reports := make(chan *result.Report, 1)
+	open := started{make(chan struct{})}
+	go func() {
+		var rep *result.Report
+		check(t, l.B().Do(func() error {
+			p, err := plan.ResolveReceive(context.Background(), plan.RecvRequest{
+				Addr: l.B().Addr4.String(), Port: 5201, RX: "udp", Window: 32 << 20, Silence: time.Minute, Drain: 200 * time.Millisecond,
+			})
+			if err != nil {
+				return err
+			}
+			p.Interval = 50 * time.Millisecond
+			rep, err = Receive(context.Background(), p, "test", open)
+			return err
+		}))
+		reports <- rep
+	}()
+	<-open.once
+	speak(t, l, false, plan.SendRequest{Payload: 100, Path: "udp", Duration: time.Second, Rate: mustRate(t, "20kpps")})
+	rep := <-reports
+	if rep == nil {
+		t.Fatal("no report")
+	}
+	var sum result.Receiver
+	end := 0.0
+	for _, iv := range rep.Intervals {
+		if iv.StartS != end {
+			t.Errorf("an interval begins at %v, the one before ended at %v", iv.StartS, end)
+		}
+		end = iv.EndS
+		sum.Packets += iv.Receiver.Packets
+		sum.PayloadBytes += iv.Receiver.PayloadBytes
+		sum.Unique += iv.Receiver.Unique
+		sum.Duplicates += iv.Receiver.Duplicates
+		sum.Reordered += iv.Receiver.Reordered
+		sum.Lost += iv.Receiver.Lost
+	}
+	r := rep.Receiver
+	if n := len(rep.Intervals); n < 19 || n > 22 {
+		t.Errorf("%d intervals of 50 ms in a second", n)
+	}
+	if sum.Packets != r.Packets || sum.PayloadBytes != r.PayloadBytes || sum.Unique != r.Unique ||
+		sum.Duplicates != r.Duplicates || sum.Reordered != r.Reordered {
+		t.Errorf("intervals sum to %+v, the total is %+v", sum, r)
+	}
+	// The last packet is lost, which only the end marker tells.
+	if r.Lost != 200 || sum.Lost < 199 || sum.Lost > r.Lost {
+		t.Errorf("intervals lost %d, the total %d", sum.Lost, r.Lost)
+	}
+}
