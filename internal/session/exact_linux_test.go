@@ -279,10 +279,42 @@ func rateFor(frame int) string {
 }
 
 // exact sends n packets through an impairment and wants every receive path to
-// report just what it did.
+// report just what it did. On a busy machine a receiver may be taken away for
+// longer than its ring or buffer lasts; it says so in its ledger, and then the
+// wire was not the only one to lose packets and the run is made again.
 func exact(t *testing.T, v6 bool, n uint64, i lab.Impairment, r plan.SendRequest) {
 	t.Helper()
 	i.Port, i.Magic = 5201, magic
+	const tries = 4
+	for try := 1; ; try++ {
+		reports := impaired(t, v6, n, i, r)
+		overrun := ""
+		for path, rep := range reports {
+			for _, s := range rep.Ledger.Lost {
+				overrun = fmt.Sprintf("%s lost %d of its own (%s)", path, s.Packets, s.Stage)
+			}
+		}
+		if overrun != "" && try < tries {
+			t.Logf("again: %s", overrun)
+			continue
+		}
+		want := expected(n, &i)
+		for path, rep := range reports {
+			if diff := cmp.Diff(want, got(rep.Receiver)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s%+v", path, diff, rep.Ledger)
+			}
+			if r := rep.Receiver; r.LossIsLowerBound || r.Foreign != 0 || r.BeyondWindow != 0 ||
+				r.LossRatio == nil || *r.LossRatio != float64(want.Lost)/float64(n) {
+				t.Errorf("%s: %+v", path, r)
+			}
+		}
+		return
+	}
+}
+
+// impaired makes one run of exact and holds the wire to what it should do.
+func impaired(t *testing.T, v6 bool, n uint64, i lab.Impairment, r plan.SendRequest) map[string]*result.Report {
+	t.Helper()
 	l, err := lab.New(lab.Config{MTU: 9000, Impair: &i})
 	if err != nil {
 		t.Fatal(err)
@@ -294,21 +326,14 @@ func exact(t *testing.T, v6 bool, n uint64, i lab.Impairment, r plan.SendRequest
 	if sent.Sender.Packets != n {
 		t.Fatalf("sent %d packets, want %d", sent.Sender.Packets, n)
 	}
+	reports := e.hear()
 	want := expected(n, &i)
-	for path, rep := range e.hear() {
-		if diff := cmp.Diff(want, got(rep.Receiver)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s%v", path, diff, rep.Ledger)
-		}
-		if r := rep.Receiver; r.LossIsLowerBound || r.Foreign != 0 || r.BeyondWindow != 0 ||
-			r.LossRatio == nil || *r.LossRatio != float64(want.Lost)/float64(n) {
-			t.Errorf("%s: %+v", path, r)
-		}
-	}
 	done, _, err := l.Impaired()
 	check(t, err)
 	if done.Seen != n || done.Duplicated != want.Duplicates || done.Seen-done.Dropped != want.Unique || done.Superframes != 0 {
 		t.Errorf("the wire did %+v, want %+v", done, want)
 	}
+	return reports
 }
 
 func check(t *testing.T, err error) {
