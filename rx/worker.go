@@ -22,7 +22,7 @@ const (
 type Limits struct {
 	Duration time.Duration // from the start of the count; 0 for none
 	Packets  uint64        // first copies and others; 0 for none
-	Silence  time.Duration // after an arrival, without any other
+	Silence  time.Duration // after a packet of the test, without any other
 	Drain    time.Duration // after the end marker, while packets are missing
 }
 
@@ -47,7 +47,8 @@ func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval
 	defer runtime.UnlockOSThread()
 
 	begun := time.Now()
-	var first, next, last, ended time.Time // of arrivals, the next tick, the end marker
+	var first, next, last, ended time.Time // of packets of the test, the next tick, the end marker
+	var latest int64                       // arrival of the packet at last
 	for {
 		until := time.Now().Add(patience)
 		until = earlier(until, next)
@@ -56,8 +57,8 @@ func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval
 		}
 		n, err := r.Receive(t, until)
 		now := time.Now()
-		if n > 0 {
-			last = now
+		if a := t.LastArrival(); n > 0 && t.Started() && a != latest {
+			latest, last = a, now
 		}
 		if err != nil {
 			return Stopped, err

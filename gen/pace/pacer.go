@@ -40,7 +40,7 @@ type Stats struct {
 	Late         uint64        // packets that left more than a gap, and 10 µs, after they were due
 	Shortfall    uint64        // packets due that were given up
 	LongestBurst int           // most packets sent without a pause between; 0 when unpaced
-	Span         time.Duration // first departure to last
+	Span         time.Duration // from the first departure to when the packet after the last would leave; 0 if one burst was all
 	Gaps         *Gaps         // between departures; nil unless each packet leaves alone
 	ErrorPPM     float64       // long-run rate against the asked; NaN when unpaced or too short to tell
 }
@@ -134,16 +134,21 @@ func (p *Pacer) SentPerFlow() []uint64 { return slices.Clone(p.next) }
 // Finish settles the account.
 func (p *Pacer) Finish() Stats {
 	s := p.stats
-	s.Span = time.Duration(p.gaps.last - p.gaps.first)
 	s.Gaps = p.gaps.percentiles()
 	s.ErrorPPM = math.NaN()
 	if p.s.MicroRate > 0 {
 		s.LongestBurst = p.gaps.longest
-		// Intervals, not packets: cost from the first departure to the last.
-		if cost := float64(p.gaps.lastCost); cost > 0 && s.Span > 0 {
-			asked := float64(p.s.MicroRate) / microsPerUnit
-			s.ErrorPPM = (cost/s.Span.Seconds()/asked - 1) * 1e6
-		}
+	}
+	// Intervals, not packets: what left before the last departure took from the
+	// first departure to that one.
+	took, cost := float64(p.gaps.last-p.gaps.first), float64(p.gaps.lastCost)
+	if took <= 0 || cost <= 0 {
+		return s
+	}
+	s.Span = time.Duration(took * float64(p.s.Cost(p.index)) / cost)
+	if p.s.MicroRate > 0 {
+		asked := float64(p.s.MicroRate) / microsPerUnit
+		s.ErrorPPM = (cost/took*1e9/asked - 1) * 1e6
 	}
 	return s
 }

@@ -193,7 +193,7 @@ func TestGapsOfAnExactSender(t *testing.T) {
 	if g := stats.Gaps; g == nil || !within(g.P50, want.P50) || !within(g.Max, want.Max) {
 		t.Errorf("gaps %+v, want %+v", g, want)
 	}
-	if stats.LongestBurst != 1 || stats.ErrorPPM != 0 || stats.Span != 100*time.Millisecond {
+	if stats.LongestBurst != 1 || stats.ErrorPPM != 0 || stats.Span != 100100*time.Microsecond {
 		t.Errorf("%+v", stats)
 	}
 }

@@ -10,8 +10,9 @@ import (
 
 // An Account is what the ends of a test know.
 type Account struct {
-	Sent    uint64 // by the sender's count, or the highest number seen where that is unknown
-	Arrived uint64 // first copies
+	Sent    *uint64 // by the sender's count; nil if that is unknown
+	Arrived uint64  // first copies
+	Lost    uint64  // at least so many, if the sender's count is unknown
 	// What the kernel lost at the receiver for want of room. It may hold
 	// packets of others and end markers, so it bounds a stage from above.
 	SocketDrops    uint64 // receive buffer
@@ -25,7 +26,7 @@ type Account struct {
 // than was lost.
 func Settle(a Account) *result.Ledger {
 	l := &result.Ledger{Sent: a.Sent, Arrived: a.Arrived, Lost: []result.Stage{}}
-	left := a.Sent - min(a.Arrived, a.Sent)
+	left := a.Lost
 	take := func(stage string, drops uint64, evidence, advice string) {
 		n := min(drops, left)
 		if n == 0 {

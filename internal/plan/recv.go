@@ -58,7 +58,7 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 	}
 	p := &Receive{
 		Config: rx.Config{Local: l.local, Window: r.Window, Verify: r.Verify},
-		Track:  track.Config{Format: r.Format, WallOffset: linux.WallOffset()},
+		Track:  track.Config{Format: r.Format, Most: r.Count, WallOffset: linux.WallOffset()},
 		Limits: rx.Limits{Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
 	}
 	if r.Verify {

@@ -28,7 +28,7 @@ func sendReport() *result.Report {
 	for i := range 3 {
 		r.Intervals = append(r.Intervals, result.Interval{
 			StartS: float64(i), EndS: float64(i + 1),
-			Sender: &result.Sender{Packets: 6966, PayloadBytes: 6966 * 8972, Seconds: 1, Rate: rateOf(6966.1)},
+			Sender: &result.SenderInterval{Packets: 6966, PayloadBytes: 6966 * 8972, Seconds: 1, Rate: rateOf(6966.1)},
 		})
 	}
 	return r
@@ -83,11 +83,11 @@ func cleanReport() *result.Report {
 	for i := range 3 {
 		r.Intervals = append(r.Intervals, result.Interval{
 			StartS: float64(i), EndS: float64(i + 1),
-			Receiver: &result.Receiver{Packets: 6966, Unique: 6966, PayloadBytes: 6966 * 8972, UniquePayloadBytes: 6966 * 8972, Seconds: 1, Rate: rateOf(6966), JitterNS: ptr(int64(1200))},
+			Receiver: &result.ReceiverInterval{Packets: 6966, Unique: 6966, PayloadBytes: 6966 * 8972, UniquePayloadBytes: 6966 * 8972, Seconds: 1, Rate: rateOf(6966), JitterNS: ptr(int64(1200))},
 		})
 	}
 	// Before the first packet there is no rate and no jitter.
-	r.Intervals[0].Receiver = &result.Receiver{Seconds: 1}
+	r.Intervals[0].Receiver = &result.ReceiverInterval{Seconds: 1}
 	return r
 }
 
@@ -162,7 +162,7 @@ func ledgerReport() *result.Report {
 	r.Sender = sendReport().Sender
 	r.Receiver.Packets, r.Receiver.Unique, r.Receiver.Lost, r.Receiver.LossRatio = 18412, 18412, 2486, ptr(2486.0/20898)
 	r.Ledger = &result.Ledger{
-		Sent: 20898, Arrived: 18412, Unexplained: 4,
+		Sent: new(uint64(20898)), Arrived: 18412, Unexplained: 4,
 		Lost: []result.Stage{
 			{Stage: "receiver_socket", Host: "receiver", Packets: 2471, Evidence: "buffer of 208 KiB overflowed", Advice: "sysctl -w net.core.rmem_max=4194304"},
 			{Stage: "network", Packets: 11, AtMost: ptr(uint64(15)), Evidence: "between eth0 here and eth0 there"},

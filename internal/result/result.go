@@ -44,7 +44,7 @@ type Config struct {
 	VLAN         *int    `json:"vlan,omitempty"`
 	RateBps      float64 `json:"rate_bps,omitempty"` // absent for a rate in packets or max
 	RatePps      float64 `json:"rate_pps,omitempty"` // absent for max
-	Rate         string  `json:"rate,omitempty"`     // as asked: "500M", "max"
+	Rate         string  `json:"rate,omitempty"`     // as --rate takes it, in bits: "500M", "max"
 	Layer        string  `json:"layer,omitempty"`
 	FrameBytes   int     `json:"frame_bytes,omitempty"` // with FCS; absent for a mix
 	PayloadBytes int     `json:"payload_bytes,omitempty"`
@@ -53,16 +53,45 @@ type Config struct {
 	Burst        int     `json:"burst,omitempty"` // most packets planned back to back
 	DurationS    float64 `json:"duration_s,omitempty"`
 	Count        uint64  `json:"count,omitempty"`
-	WindowAsked  int     `json:"window_asked_bytes,omitempty"`
-	WindowGot    int     `json:"window_got_bytes,omitempty"`
+	WindowAsked  int     `json:"window_asked_bytes,omitempty"` // of the socket buffer at this end
+	WindowGot    int     `json:"window_got_bytes,omitempty"`   // in the same measure: half of what getsockopt says
 }
 
 // An Interval is one line of the live report; times count from the start.
 type Interval struct {
-	StartS   float64   `json:"start_s"`
-	EndS     float64   `json:"end_s"`
-	Sender   *Sender   `json:"sender,omitempty"`
-	Receiver *Receiver `json:"receiver,omitempty"`
+	StartS   float64           `json:"start_s"`
+	EndS     float64           `json:"end_s"`
+	Sender   *SenderInterval   `json:"sender,omitempty"`
+	Receiver *ReceiverInterval `json:"receiver,omitempty"`
+}
+
+// SenderInterval is what left in an interval.
+type SenderInterval struct {
+	Packets      uint64  `json:"packets"`
+	PayloadBytes uint64  `json:"payload_bytes"`
+	Seconds      float64 `json:"seconds"`
+	Rate         *Rate   `json:"rate,omitempty"`
+	LatePackets  uint64  `json:"late_packets"`
+	Shortfall    uint64  `json:"shortfall"`
+}
+
+// ReceiverInterval is what came in an interval. Lost is provisional: a late
+// packet may fill a gap of an earlier interval. The last interval has what the
+// end of the test showed to be lost.
+type ReceiverInterval struct {
+	Packets            uint64  `json:"packets"`
+	PayloadBytes       uint64  `json:"payload_bytes"`
+	UniquePayloadBytes uint64  `json:"unique_payload_bytes"`
+	Seconds            float64 `json:"seconds"`
+	Rate               *Rate   `json:"rate,omitempty"`
+	Unique             uint64  `json:"unique"`
+	Lost               uint64  `json:"lost"`
+	Duplicates         uint64  `json:"duplicates"`
+	Reordered          uint64  `json:"reordered"`
+	BeyondWindow       uint64  `json:"beyond_window"`
+	Foreign            uint64  `json:"foreign"`
+	Corrupt            *uint64 `json:"corrupt,omitempty"`
+	JitterNS           *int64  `json:"jitter_ns,omitempty"`
 }
 
 // Rate is one rate at every layer: L1 with preamble and gap, L2 with FCS, L3 the
@@ -87,7 +116,7 @@ type Percentiles struct {
 type Sender struct {
 	Packets      uint64       `json:"packets"`
 	PayloadBytes uint64       `json:"payload_bytes"`
-	Seconds      float64      `json:"seconds"`
+	Seconds      float64      `json:"seconds,omitempty"`
 	Rate         *Rate        `json:"rate,omitempty"`
 	RateErrorPPM *float64     `json:"rate_error_ppm,omitempty"` // long-run, against what was asked
 	LatePackets  uint64       `json:"late_packets"`
@@ -104,8 +133,8 @@ type Receiver struct {
 	Packets            uint64       `json:"packets"`
 	PayloadBytes       uint64       `json:"payload_bytes"`
 	UniquePayloadBytes uint64       `json:"unique_payload_bytes"`
-	Seconds            float64      `json:"seconds"`
-	Rate               *Rate        `json:"rate,omitempty"` // of unique packets
+	Seconds            float64      `json:"seconds,omitempty"` // absent before a second packet
+	Rate               *Rate        `json:"rate,omitempty"`    // of unique packets
 	Unique             uint64       `json:"unique"`
 	Lost               uint64       `json:"lost"`
 	LossRatio          *float64     `json:"loss_ratio,omitempty"`
@@ -145,7 +174,7 @@ type Delay struct {
 // Ledger says where each lost packet was lost. Lost sums to what the receiver
 // lost, less Unexplained.
 type Ledger struct {
-	Sent        uint64  `json:"sent"`
+	Sent        *uint64 `json:"sent,omitempty"` // absent if the sender's count is unknown
 	Arrived     uint64  `json:"arrived"`
 	Lost        []Stage `json:"lost"`
 	Unexplained uint64  `json:"unexplained"`

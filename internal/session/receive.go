@@ -26,7 +26,7 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 	defer receiver.Close()
 	rep := newReport("recv", version, p.Report, p.Warnings)
 	if b, ok := receiver.(rx.Buffered); ok {
-		rep.Config.WindowAsked, rep.Config.WindowGot = p.Config.Window, b.Window()
+		rep.Config.WindowAsked, rep.Config.WindowGot = p.Config.Window, b.Window()/kernelDoubles
 	}
 	link, err := watch(p.Config.IfIndex)
 	if err != nil {
@@ -52,7 +52,9 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 		rep.Warnings = append(rep.Warnings, fmt.Sprintf(
 			"no end marker came and the sender was silent for %v: what it sent last may be missing from the loss", p.Limits.Silence))
 	}
+	last := snapshot{c.tracker.Totals(), c.stack()}
 	err = errors.Join(err, c.settle())
+	c.lastInterval(last)
 	if err != nil {
 		rep.Error = err.Error()
 	}
@@ -99,7 +101,6 @@ func (c *counting) run(ctx context.Context, link *link) (reason rx.Reason, err e
 				c.interval(snap, c.lastAt+c.plan.Interval)
 				continue
 			}
-			c.lastInterval()
 			return reason, link.explain(err)
 		case <-redraw.C:
 			c.o.Progress(fmt.Sprintf("counting: %.0f s, %d packets", time.Since(begun).Seconds(), c.last.Packets))
@@ -118,7 +119,7 @@ func (c *counting) interval(snap snapshot, at time.Duration) {
 	t := snap.totals
 	now, last := t.Counts, c.last.Counts
 	unique, bytes := now.Unique-last.Unique, now.UniquePayloadBytes-last.UniquePayloadBytes
-	r := &result.Receiver{
+	r := &result.ReceiverInterval{
 		Packets:            now.Packets - last.Packets,
 		PayloadBytes:       now.PayloadBytes - last.PayloadBytes,
 		UniquePayloadBytes: bytes,
@@ -143,12 +144,13 @@ func (c *counting) interval(snap snapshot, at time.Duration) {
 	c.o.Interval(c.rep, &iv)
 }
 
-// lastInterval shows what came after the last whole one.
-func (c *counting) lastInterval() {
-	t := c.tracker.Totals()
-	at := time.Duration(t.Last - t.First)
-	if c.plan.Interval > 0 && t.Packets > c.last.Packets && at > c.lastAt {
-		c.interval(snapshot{t, c.stack()}, at)
+// lastInterval shows what came after the last whole one, and what the end of the
+// test showed to be lost.
+func (c *counting) lastInterval(snap snapshot) {
+	t := &snap.totals
+	t.Lost = c.rep.Receiver.Lost
+	if at := time.Duration(t.Last - t.First); c.plan.Interval > 0 && (t.Packets > c.last.Packets || t.Lost > c.lost) {
+		c.interval(snap, max(at, c.lastAt+1))
 	}
 }
 

@@ -37,9 +37,11 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 	rep := newReport("send", version, p.Report, p.Warnings)
 	if w, ok := sender.(gen.Windower); ok {
 		rep.Config.WindowAsked = p.Config.Window
-		if rep.Config.WindowGot, err = w.Window(); err != nil {
+		got, err := w.Window()
+		if err != nil {
 			return nil, err
 		}
+		rep.Config.WindowGot = got / kernelDoubles
 	}
 	link, err := watch(p.Config.IfIndex)
 	if err != nil {
@@ -91,18 +93,13 @@ func drain(s gen.Sender) (gen.Completed, error) {
 	return s.Drain(ctx)
 }
 
-// sent is what left. The time is that of the schedule: from the first packet to
-// when the one after the last would have been due.
+// sent is what left.
 func sent(p *plan.Send, stats pace.Stats, drained gen.Completed, cpu time.Duration) *result.Sender {
-	span := stats.Span
-	if n := stats.Packets; n > 1 {
-		span += span / time.Duration(n-1)
-	}
 	s := &result.Sender{
 		Packets:      stats.Packets,
 		PayloadBytes: stats.PayloadBytes,
-		Seconds:      span.Seconds(),
-		Rate:         rate(p.Stack, stats.Packets, stats.PayloadBytes, span),
+		Seconds:      stats.Span.Seconds(),
+		Rate:         rate(p.Stack, stats.Packets, stats.PayloadBytes, stats.Span),
 		LatePackets:  stats.Late,
 		LongestBurst: stats.LongestBurst,
 		Refused:      drained.Refused,
@@ -145,12 +142,12 @@ func (s *sendIntervals) run(done <-chan error, link *link, stop context.CancelFu
 	for {
 		select {
 		case err := <-done:
-			if p.Interval > 0 {
-				s.interval(time.Since(s.begun), p.Interval/20)
+			if p.Interval > 0 && s.progress.Packets.Load() > s.last.packets {
+				s.interval(time.Since(s.begun))
 			}
 			return err
 		case <-tick.C:
-			s.interval(tick.next(), 0)
+			s.interval(tick.next())
 		case <-redraw.C:
 			s.o.Progress(s.line(p))
 		case event, ok := <-link.events:
@@ -161,18 +158,15 @@ func (s *sendIntervals) run(done <-chan error, link *link, stop context.CancelFu
 	}
 }
 
-// interval shows what left since the last one, unless that is not longer than least.
-func (s *sendIntervals) interval(at, least time.Duration) {
+// interval shows what left since the last one.
+func (s *sendIntervals) interval(at time.Duration) {
 	length := at - s.last.at
-	if length <= least {
-		return
-	}
 	now := s.last
 	now.at = at
 	now.packets, now.bytes = s.progress.Packets.Load(), s.progress.PayloadBytes.Load()
 	now.late, now.short = s.progress.Late.Load(), s.progress.Shortfall.Load()
 	packets, bytes := now.packets-s.last.packets, now.bytes-s.last.bytes
-	iv := result.Interval{StartS: s.last.at.Seconds(), EndS: at.Seconds(), Sender: &result.Sender{
+	iv := result.Interval{StartS: s.last.at.Seconds(), EndS: at.Seconds(), Sender: &result.SenderInterval{
 		Packets:      packets,
 		PayloadBytes: bytes,
 		Seconds:      length.Seconds(),

@@ -21,6 +21,10 @@ type Observer interface {
 	Progress(line string)
 }
 
+// kernelDoubles is by how much getsockopt tells a socket buffer larger than what
+// it was asked for: the kernel adds room for its own bookkeeping (socket(7)).
+const kernelDoubles = 2
+
 // newReport begins the report of a test.
 func newReport(command, version string, c result.Config, warnings []string) *result.Report {
 	return &result.Report{

@@ -28,6 +28,10 @@ func (c *counting) settle() error {
 	}
 	c.rep.Receiver = total
 	c.rep.Config.Flows = len(res.Flows)
+	if n := c.tracker.OtherRuns(); n > 0 {
+		c.rep.Warnings = append(c.rep.Warnings, fmt.Sprintf(
+			"%d datagrams were of another run, and count as foreign: a second sender, or one that was restarted", n))
+	}
 	if f, ok := c.receiver.(rx.Framed); ok {
 		c.rep.Warnings = append(c.rep.Warnings, oddities(f.Frames())...)
 	}
@@ -83,8 +87,9 @@ func (c *counting) account(res *track.Result) error {
 	}
 	r := c.rep.Receiver
 	a := ledger.Account{
-		Sent:         r.Unique + r.Lost,
+		Sent:         res.Sent,
 		Arrived:      r.Unique,
+		Lost:         r.Lost,
 		SocketDrops:  drops.Socket,
 		ProgramDrops: drops.Program,
 		WindowAsked:  c.rep.Config.WindowAsked,

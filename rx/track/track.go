@@ -23,6 +23,9 @@ type Config struct {
 	Format probe.Format
 	// Pattern is what stands in payloads behind the header; nil verifies nothing.
 	Pattern *probe.Pattern
+	// Most is how many packets are counted; 0 for no limit. What comes later is
+	// as if it had not come.
+	Most uint64
 	// WallOffset is this host's CLOCK_REALTIME - CLOCK_MONOTONIC in ns, for the
 	// formats that carry wall time.
 	WallOffset int64
@@ -79,23 +82,25 @@ type Totals struct {
 
 // A Tracker counts what one receive queue hands it. One goroutine owns it.
 type Tracker struct {
-	config   Config
-	seqBits  uint // width of a sequence number
-	timeBits uint // width of a transmit time
-	numbered []*flow
-	sources  map[probe.Source]*flow
-	recent   *flow   // of sources, the one that was asked for last
-	flows    []*flow // those that count, in the order in which they appeared
-	started  bool    // a packet counted, so run and base are set
-	run      uint16
-	base     int64 // transit that stands for 0, ns
-	first    int64 // arrivals of the first and the latest packet that counts, ns
-	last     int64
-	source   probe.Source // of the first packet that counted
-	foreign  uint64
-	end      *probe.EndMarker
-	later    *delays // of the flows beyond ownDelays
-	skew     skew
+	config    Config
+	seqBits   uint // width of a sequence number
+	timeBits  uint // width of a transmit time
+	numbered  []*flow
+	sources   map[probe.Source]*flow
+	recent    *flow   // of sources, the one that was asked for last
+	flows     []*flow // those that count, in the order in which they appeared
+	started   bool    // a packet counted, so run and base are set
+	run       uint16
+	base      int64 // transit that stands for 0, ns
+	first     int64 // arrivals of the first and the latest packet that counts, ns
+	last      int64
+	source    probe.Source // of the first packet that counted
+	foreign   uint64
+	otherRuns uint64 // of foreign, probes of another run
+	packets   uint64 // that counted, of all flows
+	end       *probe.EndMarker
+	later     *delays // of the flows beyond ownDelays
+	skew      skew
 }
 
 // New returns a tracker that has seen nothing.
@@ -124,6 +129,9 @@ func New(c Config) *Tracker {
 // to it bears it out; then both count. So neither a late start nor a forged
 // number spoils the result.
 func (t *Tracker) Datagram(p []byte, size int, from probe.Source, at int64) {
+	if t.config.Most > 0 && t.packets >= t.config.Most {
+		return
+	}
 	h, kind := t.config.Format.Parse(p)
 	var ok bool
 	switch kind {
@@ -140,6 +148,7 @@ func (t *Tracker) Datagram(p []byte, size int, from probe.Source, at int64) {
 // data reports whether the packet counts.
 func (t *Tracker) data(p []byte, h probe.Header, size int, from probe.Source, at int64) bool {
 	if t.started && h.Run != t.run {
+		t.otherRuns++
 		return false
 	}
 	f := t.flow(h.Flow, from)
@@ -205,6 +214,7 @@ func (t *Tracker) accept(f *flow, a *arrival) {
 		t.enter(f)
 	}
 	t.last = a.at
+	t.packets++
 	if !f.count(a) {
 		return
 	}
@@ -285,6 +295,10 @@ func (t *Tracker) Started() bool { return t.started }
 // LastArrival is when the latest packet of the test came, in ns of
 // CLOCK_MONOTONIC; it means nothing before Started.
 func (t *Tracker) LastArrival() int64 { return t.last }
+
+// OtherRuns is how many of the foreign datagrams were probes of another run than
+// the one that counts: from a second sender, or from one that was restarted.
+func (t *Tracker) OtherRuns() uint64 { return t.otherRuns }
 
 // Totals are the counts so far.
 func (t *Tracker) Totals() Totals {
