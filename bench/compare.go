@@ -70,7 +70,10 @@ func Compare(ctx context.Context, c Comparison) (*result.Report, error) {
 	}
 	err = c.trials(ctx, l, cells)
 	rep.Results = rows(cells)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		err = nil // stopped, not failed: what was measured stands
+	case err != nil:
 		rep.Error = err.Error()
 	}
 	return rep, err

@@ -55,11 +55,8 @@ func runCompare(ctx context.Context, c bench.Comparison, out *output) error {
 	if rep == nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		err = nil // stopped, not failed: what was measured stands
-	}
-	return conclude(ctx, out, rep, err, func() {
-		_ = report.Compare(out.stdio.Out, rep, terminal(out.stdio.Out))
+	return conclude(ctx, out, rep, err, func() error {
+		return report.Compare(out.stdio.Out, rep, out.options)
 	}, true)
 }
 

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"linerate/internal/plan"
@@ -31,9 +33,12 @@ func runDoctor(iface string, out *output) error {
 	if err != nil {
 		return err
 	}
-	rep := &result.Report{Schema: result.Schema, Linerate: version(), Command: "doctor", Findings: findings}
+	rep := &result.Report{
+		Schema: result.Schema, Linerate: version(), Command: "doctor",
+		Started: time.Now().Format(time.RFC3339Nano), Findings: findings,
+	}
 	out.begin()
-	if err := out.finish(rep, func() { _ = report.Doctor(out.stdio.Out, rep, terminal(out.stdio.Out)) }); err != nil {
+	if err := out.finish(rep, func() error { return report.Doctor(out.stdio.Out, rep, out.options) }); err != nil {
 		return err
 	}
 	for _, f := range findings {

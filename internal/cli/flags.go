@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"strconv"
@@ -80,10 +81,19 @@ func atLeastOne[T int64 | uint64](parse func(string) (T, error)) func(string) (T
 
 func parseMAC(s string) (net.HardwareAddr, error) {
 	mac, err := net.ParseMAC(s)
-	if err != nil || len(mac) != 6 {
-		return nil, fmt.Errorf("want six bytes in hex, as 02:00:00:00:00:01")
+	if err != nil || len(mac) != 6 || bytes.Equal(mac, make([]byte, 6)) {
+		return nil, fmt.Errorf("want six bytes in hex, not all 0, as 02:00:00:00:00:01")
 	}
 	return mac, nil
+}
+
+// parseSourceMAC parses the MAC address of one station.
+func parseSourceMAC(s string) (net.HardwareAddr, error) {
+	mac, err := parseMAC(s)
+	if err == nil && mac[0]&1 != 0 {
+		return nil, fmt.Errorf("%s is a group's address: want one station's, as 02:00:00:00:00:01", mac)
+	}
+	return mac, err
 }
 
 func parseVLAN(s string) (*uint16, error) {

@@ -76,10 +76,17 @@ gone when the command ends.`,
 // counter does once its sender is done.
 const peerPatience = 3 * time.Second
 
+// stopPatience is how long either command may take to end once it was told to.
+const stopPatience = 400 * time.Millisecond
+
+// leastShape is the least rate in bit/s that a token bucket can keep: a byte a
+// millisecond.
+const leastShape = 8000
+
 func (f *faults) apply(c *lab.Config) error {
-	if f.shape.Micro > 0 {
-		if f.shape.Unit != units.Bits {
-			return &plan.UsageError{Flag: "shape", Msg: "want a rate in bits, as 100M"}
+	if f.shape != (units.Rate{}) {
+		if f.shape.Unit != units.Bits || f.shape.Micro < leastShape*units.MicrosPerUnit {
+			return &plan.UsageError{Flag: "shape", Msg: "want a rate in bits of at least 8k, as 100M"}
 		}
 		c.Shape.Rate = f.shape.Micro / units.MicrosPerUnit
 	}
@@ -109,13 +116,22 @@ func runLab(ctx context.Context, c lab.Config, peer string, args []string, stdio
 		if err != nil {
 			return err
 		}
-		defer end(peerPatience)
+		defer func() {
+			if ctx.Err() != nil {
+				end(stopPatience)
+			} else {
+				end(peerPatience)
+			}
+		}()
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdio.Out, stdio.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = peerPatience
+	cmd.WaitDelay = stopPatience
 	err = l.A().Run(cmd)
+	if ctx.Err() != nil {
+		return &exitError{status: exitInterrupted}
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {
 		return &exitError{status: exit.ExitCode()}

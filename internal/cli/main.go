@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,9 @@ const (
 	exitPeer        = 5   // the peer could not be resolved or reached, or refused
 	exitInterrupted = 130 // stopped before the planned end
 )
+
+// mostToStop is how long a stop may take.
+const mostToStop = 1900 * time.Millisecond
 
 // Stdio is where a command writes: results to Out, progress, warnings and errors
 // to Err.
@@ -57,23 +61,48 @@ func (e *exitError) Unwrap() error { return e.err }
 func Main(args []string, stdio Stdio) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// A report can be stuck in a pipe that nobody reads: even then a signal ends
+	// the program.
+	defer context.AfterFunc(ctx, func() {
+		time.Sleep(mostToStop)
+		os.Exit(exitInterrupted)
+	})()
 	root := newRoot(stdio)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
 	}
-	var own *exitError
-	printed := errors.As(err, &own)
 	if message := oneLine(err.Error()); message != "" {
 		fmt.Fprintf(stdio.Err, "linerate: %s\n", message)
-		if !printed && slices.Contains(args, "--json") {
-			_ = report.JSON(stdio.Out, &result.Report{
-				Schema: result.Schema, Linerate: version(), Command: command.Name(), Error: message,
-			})
+		var own *exitError
+		if printed := errors.As(err, &own); !printed {
+			printError(stdio.Out, command, args, message)
 		}
 	}
 	return exitStatus(err)
+}
+
+// printError makes an object of an error that left no report, where one was
+// asked for. The flags may be what is wrong, so the words are looked at as such.
+func printError(w io.Writer, command *cobra.Command, args []string, message string) {
+	rep := result.Report{
+		Schema: result.Schema, Linerate: version(), Command: command.Name(),
+		Started: time.Now().Format(time.RFC3339Nano), Error: message,
+	}
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	asked := func(flag string) bool {
+		return command.Flags().Lookup(flag) != nil &&
+			(slices.Contains(args, "--"+flag) || slices.Contains(args, "--"+flag+"=true"))
+	}
+	switch {
+	case asked("json"):
+		_ = report.JSON(w, &rep)
+	case asked("json-stream"):
+		_ = report.StreamEnd(w, &rep)
+	}
 }
 
 // exitStatus is the exit status of an error.
@@ -87,6 +116,8 @@ func exitStatus(err error) int {
 	switch {
 	case errors.As(err, &own):
 		return own.status
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &host):

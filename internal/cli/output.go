@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"linerate/internal/plan"
 	"linerate/internal/report"
 	"linerate/internal/result"
 )
@@ -17,12 +18,14 @@ import (
 // interval, as one JSON object, or as a JSON line per interval. It is the
 // observer of a session.
 type output struct {
-	stdio  Stdio
-	json   bool
-	stream bool
+	stdio   Stdio
+	json    bool
+	stream  bool
+	verbose bool
 
-	text   *report.Text
-	status *statusLine
+	options report.Options
+	text    *report.Text
+	status  *statusLine
 }
 
 func (o *output) flags(cmd *cobra.Command) {
@@ -31,12 +34,23 @@ func (o *output) flags(cmd *cobra.Command) {
 
 func (o *output) streamFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.stream, "json-stream", false, "print a JSON line per interval and the report as the last")
-	cmd.MarkFlagsMutuallyExclusive("json", "json-stream")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if o.json && o.stream {
+			return &plan.UsageError{Flag: "json-stream", Msg: "contradicts --json: give one of them"}
+		}
+		return nil
+	}
+}
+
+func (o *output) verboseFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "say more: why auto chose the path, the next hop, every flow and percentile")
 }
 
 // begin prepares for a run; end takes down what is only for a run.
 func (o *output) begin() {
-	o.text = report.NewText(o.stdio.Out, terminal(o.stdio.Out))
+	o.options = terminal(o.stdio.Out)
+	o.options.Verbose = o.verbose
+	o.text = report.NewText(o.stdio.Out, o.options)
 	o.status = newStatusLine(o.stdio.Err)
 }
 
@@ -62,7 +76,7 @@ func (o *output) Interval(r *result.Report, iv *result.Interval) {
 func (o *output) Progress(line string) { o.status.show(line) }
 
 // finish prints the report and its warnings.
-func (o *output) finish(r *result.Report, text func()) error {
+func (o *output) finish(r *result.Report, text func() error) error {
 	o.status.clear()
 	for _, w := range r.Warnings {
 		fmt.Fprintf(o.stdio.Err, "linerate: warning: %s\n", w)
@@ -73,8 +87,7 @@ func (o *output) finish(r *result.Report, text func()) error {
 	case o.stream:
 		return report.StreamEnd(o.stdio.Out, r)
 	}
-	text()
-	return nil
+	return text()
 }
 
 // terminal has what a writer can show.

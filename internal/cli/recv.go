@@ -34,7 +34,10 @@ func newRecv(stdio Stdio) *cobra.Command {
 		Long: `Count what arrives: loss, gaps, reordering, duplicates, jitter, delay, rate.
 
 It needs no answer from the sender. It ends when the sender says that it is done,
-with --duration, with --count, on Ctrl-C, or when a sender has been silent.`,
+with --duration, with --count, on Ctrl-C, or when a sender has been silent.
+
+Paths by which frames are counted:
+` + receivePaths(),
 		Example: `  linerate recv
   linerate recv 10.0.0.2:5201 -t 10 --rx ring --json
   linerate recv --format iperf2 --port 5001`,
@@ -65,7 +68,17 @@ with --duration, with --count, on Ctrl-C, or when a sender has been silent.`,
 	intervalFlag(f, &interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
+	out.verboseFlag(cmd)
 	return cmd
+}
+
+// receivePaths describes the rows of the table.
+func receivePaths() string {
+	var b strings.Builder
+	for _, p := range rx.Paths {
+		fmt.Fprintf(&b, "  %-7s %s\n", p.Name, p.Doc)
+	}
+	return b.String()
 }
 
 func runRecv(ctx context.Context, r plan.RecvRequest, interval time.Duration, fail thresholds, out *output) error {
@@ -82,11 +95,13 @@ func runRecv(ctx context.Context, r plan.RecvRequest, interval time.Duration, fa
 	if rep == nil {
 		return err
 	}
-	planned := r.Duration > 0 || r.Count > 0
-	if err := conclude(ctx, out, rep, err, func() { out.text.Summary(rep) }, planned); err != nil {
-		return err
+	if err == nil {
+		if err = fail.judge(rep.Receiver); err != nil {
+			rep.Error = err.Error()
+		}
 	}
-	return fail.judge(rep.Receiver)
+	planned := r.Duration > 0 || r.Count > 0
+	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, planned)
 }
 
 // judge says which threshold a result misses.
@@ -102,7 +117,7 @@ func (t *thresholds) judge(r *result.Receiver) error {
 	if !t.set {
 		return nil
 	}
-	want := float64(t.rate.Micro) / 1e6
+	want, unit := float64(t.rate.Micro)/units.MicrosPerUnit, "bit/s"
 	got := 0.0
 	if r.Rate != nil {
 		got = r.Rate.L4Bps
@@ -117,8 +132,11 @@ func (t *thresholds) judge(r *result.Receiver) error {
 			got = r.Rate.L3Bps
 		}
 	}
+	if t.rate.Unit == units.Packets {
+		unit = "packets/s"
+	}
 	if got < want {
-		return &exitError{exitThreshold, fmt.Errorf("--fail-below: %.6g arrived, wanted %v", got, t.rate)}
+		return &exitError{exitThreshold, fmt.Errorf("--fail-below: %.6g %s arrived, wanted %v", got, unit, t.rate)}
 	}
 	return nil
 }

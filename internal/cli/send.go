@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ func newSend(stdio Stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send HOST[:PORT]",
 		Short: "Send UDP one way at an exact rate; nothing need answer",
+		Long:  "Send UDP one way at an exact rate; nothing need answer.\n\nPaths by which frames leave:\n" + transmitPaths(),
 		Example: `  linerate send 10.0.0.2 --rate 500M
   linerate send 10.0.0.2 --rate 1.5Mpps --frame 64 --count 1000000 --path packet
   linerate send fe80::1%eth0 --rate 95% --frame 9018`,
@@ -49,7 +51,7 @@ func newSend(stdio Stdio) *cobra.Command {
 	add(f, &r.Pattern, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero, random or file:PATH", probe.ParsePattern)
 	addressFlags(f, &r.V4, &r.V6, &r.Iface)
 	f.StringVarP(&r.Bind, "bind", "B", "", "source address, or an interface's name")
-	add(f, &r.SrcMAC, "src-mac", "", "", "MAC", "source MAC (raw paths; default the interface's)", parseMAC)
+	add(f, &r.SrcMAC, "src-mac", "", "", "MAC", "source MAC (raw paths; default the interface's)", parseSourceMAC)
 	add(f, &r.DstMAC, "dst-mac", "", "", "MAC", "next hop's MAC (raw paths; default from the neighbour table)", parseMAC)
 	add(f, &r.VLAN, "vlan", "", "", "ID", "802.1Q tag (raw paths)", parseVLAN)
 	add(f, &r.TOS, "dscp", "", "", "DSCP", "0..63, 0x2e, EF, AF41, CS5", plan.ParseDSCP)
@@ -57,7 +59,17 @@ func newSend(stdio Stdio) *cobra.Command {
 	intervalFlag(f, &interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
+	out.verboseFlag(cmd)
 	return cmd
+}
+
+// transmitPaths describes the rows of the table.
+func transmitPaths() string {
+	var b strings.Builder
+	for _, p := range gen.Paths {
+		fmt.Fprintf(&b, "  %-7s %s\n", p.Name, p.Doc)
+	}
+	return b.String()
 }
 
 func runSend(ctx context.Context, r plan.SendRequest, interval time.Duration, out *output) error {
@@ -71,5 +83,5 @@ func runSend(ctx context.Context, r plan.SendRequest, interval time.Duration, ou
 	if rep == nil {
 		return err
 	}
-	return conclude(ctx, out, rep, err, func() { out.text.Summary(rep) }, true)
+	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, true)
 }

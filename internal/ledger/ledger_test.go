@@ -10,7 +10,7 @@ func TestLedgerSumsToWhatWasLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lost := rapid.Uint64Range(0, 1000).Draw(t, "lost")
 		a := Account{
-			Lost: lost,
+			Lost:           lost,
 			ChecksumErrors: rapid.Uint64Range(0, 1500).Draw(t, "checksum"),
 			SocketDrops:    rapid.Uint64Range(0, 1500).Draw(t, "socket"),
 			ProgramDrops:   rapid.Uint64Range(0, 1500).Draw(t, "program"),

@@ -88,6 +88,9 @@ func (s source) to(addr netip.Addr) (*destination, error) {
 		if !s.link.Up {
 			return nil, notRunning(s.link)
 		}
+		if addr.IsLoopback() && !s.link.Loopback {
+			return nil, &UsageError{"iface", fmt.Sprintf("%s does not lead to %s, which is this host itself", s.link.Name, addr)}
+		}
 		ifindex = s.link.Index
 	}
 	var err error
@@ -97,6 +100,8 @@ func (s source) to(addr netip.Addr) (*destination, error) {
 		return nil, &PeerError{err}
 	case err != nil:
 		return nil, &HostError{err}
+	case d.route.Link.Loopback && !d.route.Local && s.link != nil:
+		return nil, &UsageError{"iface", fmt.Sprintf("%s leads to this host alone, not to %s", s.link.Name, addr)}
 	case !d.route.Link.Running():
 		return nil, notRunning(d.route.Link)
 	case !d.route.Source.IsValid() || d.route.Source.IsUnspecified():

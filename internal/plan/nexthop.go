@@ -32,7 +32,7 @@ func nextHop(ctx context.Context, dst netip.Addr, route *host.Route) (net.Hardwa
 	mac, err := host.NeighbourMAC(ctx, route.Link, hop)
 	switch {
 	case errors.Is(err, host.ErrNoNeighbour):
-		return nil, &PeerError{fmt.Errorf("%w; is it up? or give --dst-mac", err)}
+		return nil, &PeerError{fmt.Errorf("%w; is it up?", err)}
 	case err != nil && ctx.Err() == nil:
 		return nil, &HostError{err}
 	}

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -11,6 +13,7 @@ import (
 	"linerate/gen"
 	"linerate/gen/frame"
 	"linerate/gen/pace"
+	"linerate/internal/host"
 	"linerate/internal/linux"
 	"linerate/internal/probe"
 	"linerate/internal/result"
@@ -81,7 +84,6 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 			IfIndex:    to.route.Link.Index,
 			Window:     r.Window,
 			BindDevice: to.bound,
-			Bypass:     onlyQueues(to.route.Link.Qdisc),
 		},
 		Stack: units.Stack{IPv6: to.addr.Is6()},
 	}
@@ -96,6 +98,9 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Slower tests have nothing to gain from going past the queue, and stay in
+	// sight of captures on this host, which see only what goes by it.
+	s.Config.Bypass = s.Schedule.Burst > 1 && onlyQueues(to.route.Link.Qdisc)
 	h, err := s.headers(ctx, &r, to)
 	if err != nil {
 		return nil, err
@@ -166,6 +171,11 @@ func (s *Send) headers(ctx context.Context, r *SendRequest, to *destination) (fr
 		}
 	}
 	if s.Path.Family == gen.Kernel {
+		// Asked for now, so that no packet waits for the answer or is reordered by it.
+		if to.route.Link.Ethernet && !to.route.Local {
+			_, err := nextHop(ctx, to.addr, to.route)
+			return h, err
+		}
 		return h, nil
 	}
 	h.Src = to.route.Source
@@ -178,6 +188,9 @@ func (s *Send) headers(ctx context.Context, r *SendRequest, to *destination) (fr
 	}
 	if h.DstMAC == nil {
 		h.DstMAC, err = nextHop(ctx, to.addr, to.route)
+	}
+	if errors.Is(err, host.ErrNoNeighbour) {
+		err = &PeerError{fmt.Errorf("%w or give --dst-mac", err)}
 	}
 	return h, err
 }
