@@ -88,13 +88,16 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 	if r.VLAN != nil {
 		s.Stack.VLANTags = 1
 	}
-	reason, err := s.choosePath(&r, to.route)
-	if err != nil {
-		return nil, err
-	}
 	o, err := s.schedule(&r, to)
 	if err != nil {
 		return nil, err
+	}
+	reason, err := s.choosePath(&r, o, to.route)
+	if err != nil {
+		return nil, err
+	}
+	if r.Burst == 0 && s.Path.Bursts != nil {
+		s.Schedule.Burst = s.Path.Bursts(o.pps)
 	}
 	h, err := s.headers(ctx, &r, to)
 	if err != nil {
@@ -138,6 +141,7 @@ func (s *Send) schedule(r *SendRequest, to *destination) (offer, error) {
 	if err := tooLittle(&s.Schedule, r.Rate); err != nil {
 		return o, err
 	}
+	s.Config.Frame = s.Stack.FrameBytes(slices.Max(sizes))
 	if w := o.aboveLine(r.Rate, s.Stack, sizes, to.route.Link); w != "" {
 		s.Warnings = append(s.Warnings, w)
 	}
