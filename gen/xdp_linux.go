@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -30,6 +31,7 @@ type xdpSender struct {
 	buf         []byte // the frame that is copied
 	taken       uint64
 	refused     uint64
+	since       int64 // CLOCK_MONOTONIC ns of the first of the latest runs that sent nothing; 0 for none
 }
 
 func openXDP(cfg *Config) (Sender, error) {
@@ -136,11 +138,29 @@ func (s *xdpSender) transmit(length int, sum, first uint64, n int) (int, error) 
 		case refusal.Err != 0:
 			return sent, s.refusal(length, refusal.Err)
 		case refusal.Frames != 0 || sent == n:
-			return sent, nil
+			return sent, s.checkStuck(sent, length)
 		case errRun != nil && errRun != unix.EINTR: // which the Go runtime's own signals cause
 			return sent, fmt.Errorf("path xdp: run the program on a frame of %d bytes: %w", length, errRun)
 		}
 	}
+}
+
+// stuckAfter is how long a driver may take no frame at all: its ring moves in
+// microseconds, and no queue is before it.
+const stuckAfter = time.Second
+
+// checkStuck refuses to go on where frames are refused for good.
+func (s *xdpSender) checkStuck(sent, length int) error {
+	now := linux.Monotonic()
+	switch {
+	case sent > 0:
+		s.since = 0
+	case s.since == 0:
+		s.since = now
+	case now-s.since > int64(stuckAfter):
+		return fmt.Errorf("path xdp: %s took no frame of %d bytes for %v (the peer of a veth may have a smaller MTU)", s.marks.iface, length, stuckAfter)
+	}
+	return nil
 }
 
 // zeroStamp makes the frame of a burst whose stamps are all zero, and returns its

@@ -295,6 +295,17 @@ func TestXDPRefusals(t *testing.T) {
 	}
 
 	s = l.open(p, l.config(l.template(Raw, testAddr4, 1, nil, 2000)))
+	l.check(l.onB.LinkSetMTU(l.b, 1500))
+	const stuck = "path xdp: a took no frame of 2042 bytes for 1s (the peer of a veth may have a smaller MTU)"
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		n, err := s.Send(pace.Burst{N: 1, Size: 2000})
+		if n != 0 || err != nil && (err.Error() != stuck || time.Since(start) < time.Second) || time.Since(start) > 5*time.Second {
+			t.Errorf("Send beyond the peer's MTU = %d, %v after %v", n, err, time.Since(start))
+		}
+		if n != 0 || err != nil {
+			break
+		}
+	}
 	l.check(l.onA.LinkSetMTU(l.a, 1500))
 	const tooLong = "path xdp: send on a: message too long (a frame of 2042 bytes does not fit the MTU)"
 	if n, err := s.Send(pace.Burst{N: 100, Size: 2000}); n != 0 || errorText(err) != tooLong {
