@@ -315,6 +315,10 @@ func TestXDPRefusals(t *testing.T) {
 	if n, err := s.Send(pace.Burst{N: 100, Size: 2000}); n != 0 || !errors.Is(err, unix.ENETDOWN) {
 		t.Errorf("Send on an interface that is down = %d, %v", n, err)
 	}
+	l.check(l.onA.LinkDel(l.a))
+	if n, err := s.Send(pace.Burst{N: 100, Size: 2000}); n != 0 || !errors.Is(err, unix.ENODEV) {
+		t.Errorf("Send on an interface that is gone = %d, %v", n, err)
+	}
 	l.check(s.Close())
 	l.check(s.Close())
 	if after := openFDs(t); after != before+1 { // hearXDP's
