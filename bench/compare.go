@@ -87,32 +87,42 @@ func (c *Comparison) cells(l *lab.Lab, rep *result.Report) ([]*cell, error) {
 			names = append(names, p.Name)
 		}
 	}
-	var paths []*gen.Path
-	for _, name := range names {
+	paths := make([]*gen.Path, len(names))
+	for i, name := range names {
 		p, err := gen.Find(name)
 		if err != nil {
 			return nil, &plan.UsageError{Flag: "paths", Msg: err.Error()}
 		}
-		err = l.A().Do(func() error {
-			link, err := host.LinkByName(l.A().Interface)
-			if err != nil {
-				return err
-			}
-			return p.Probe(&gen.Config{Interface: link.Name, IfIndex: link.Index})
-		})
-		if err != nil {
-			rep.NotHere = append(rep.NotHere, result.NotHere{Path: name, Why: err.Error()})
-			continue
-		}
-		paths = append(paths, p)
+		paths[i] = p
 	}
 	var cells []*cell
+	left := map[result.NotHere]bool{} // out, and told
 	for _, frame := range c.Frames {
 		for _, p := range paths {
-			cells = append(cells, &cell{path: p, frame: frame})
+			err := try(l, p, frame)
+			if err == nil {
+				cells = append(cells, &cell{path: p, frame: frame})
+				continue
+			}
+			n := result.NotHere{Path: p.Name, Why: err.Error()}
+			if !left[n] {
+				left[n] = true
+				rep.NotHere = append(rep.NotHere, n)
+			}
 		}
 	}
 	return cells, nil
+}
+
+// try says why a path can't send frames of a size from a.
+func try(l *lab.Lab, p *gen.Path, frame int) error {
+	return l.A().Do(func() error {
+		link, err := host.LinkByName(l.A().Interface)
+		if err != nil {
+			return err
+		}
+		return p.Try(&gen.Config{Interface: link.Name, IfIndex: link.Index, Frame: frame})
+	})
 }
 
 // trials runs all cells once, then again. Each round begins with another cell, so

@@ -13,3 +13,4 @@ package bpf
 //go:generate bpf2go impair impair.bpf.c
 //go:generate bpf2go count count.bpf.c
 //go:generate bpf2go pass pass.bpf.c
+//go:generate bpf2go xmit xmit.bpf.c

@@ -16,9 +16,8 @@ import (
 // TestExact sends through each path, and holds what arrives against what was to
 // be sent: every packet once and in order, its headers and every byte of it.
 func TestExact(t *testing.T) {
-	for i := range Paths {
+	for _, p := range socketPaths() {
 		for _, addr := range [][2]netip.Addr{testAddr4, testAddr6} {
-			p := &Paths[i]
 			t.Run(fmt.Sprintf("%s/%v", p.Name, addr[1]), func(t *testing.T) {
 				l := newLab(t)
 				l.sink(addr[1])
@@ -54,8 +53,7 @@ func TestExact(t *testing.T) {
 }
 
 func TestVLAN(t *testing.T) {
-	for i := range Paths {
-		p := &Paths[i]
+	for _, p := range socketPaths() {
 		if p.Family != Raw {
 			continue
 		}
@@ -80,8 +78,7 @@ func TestVLAN(t *testing.T) {
 
 // TestSizeMix alternates the sizes of bursts.
 func TestSizeMix(t *testing.T) {
-	for i := range Paths {
-		p := &Paths[i]
+	for _, p := range socketPaths() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			l.sink(testAddr4[1])
@@ -98,8 +95,7 @@ func TestSizeMix(t *testing.T) {
 
 // TestLargest sends what an interface of the largest MTU takes.
 func TestLargest(t *testing.T) {
-	for i := range Paths {
-		p := &Paths[i]
+	for _, p := range socketPaths() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			l.check(l.onA.LinkSetMTU(l.a, 65535))
@@ -116,8 +112,7 @@ func TestLargest(t *testing.T) {
 // the first frames was used again: what the kernel took it has taken whole.
 func TestSlowReader(t *testing.T) {
 	const n = 2000
-	for i := range Paths {
-		p := &Paths[i]
+	for _, p := range socketPaths() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			l.sink(testAddr4[1])
@@ -223,8 +218,7 @@ func (e *expect) receive(r *reader, b pace.Burst, k int) (strangers int) {
 
 func TestMark(t *testing.T) {
 	marker := bytes.Repeat([]byte("end marker "), 100) // longer than the test's frames
-	for i := range Paths {
-		p := &Paths[i]
+	for _, p := range socketPaths() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			l.sink(testAddr6[1])

@@ -11,8 +11,7 @@ import (
 )
 
 func TestInterfaceErrors(t *testing.T) {
-	for i := range Paths {
-		p := &Paths[i]
+	for _, p := range socketPaths() {
 		burst := pace.Burst{N: 64, Size: 8000}
 		open := func(t *testing.T) (*lab, Sender) {
 			l := newLab(t)

@@ -143,8 +143,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestWindow(t *testing.T) {
-	for i := range Paths {
-		p := &Paths[i]
+	for _, p := range socketPaths() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			cfg := l.config(l.template(p.Family, testAddr4, 1, nil, 100))

@@ -4,6 +4,16 @@ package gen
 // that can run.
 var Paths = []Path{
 	{
+		Name:   "xdp",
+		Family: Raw,
+		Doc:    "BPF_PROG_RUN: whole frames that an XDP program makes and numbers in the kernel",
+		Needs:  "root, Linux 5.18, and an Ethernet interface whose driver sends XDP frames",
+		Probe:  probeXDP,
+		Trial:  trialXDP,
+		Open:   openXDP,
+		Bursts: xdpBursts,
+	},
+	{
 		Name:   "packet",
 		Family: Raw,
 		Doc:    "AF_PACKET: whole frames, many a call (sendmmsg)",

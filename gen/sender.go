@@ -44,6 +44,7 @@ type Config struct {
 	Interface string // egress interface; may be empty for a kernel path
 	IfIndex   int
 	Template  *frame.Template // headers, sizes, flows, run, format
+	Frame     int             // longest frame in bytes with FCS, for a probe, which has no Template; 0 if not known
 	Batch     int             // most packets of one burst
 	Window    int             // SO_SNDBUF asked for, in bytes; 0 leaves the kernel's
 	// BindDevice keeps a kernel path to Interface whatever the routes say.
@@ -69,7 +70,23 @@ type Path struct {
 	Family Family
 	Doc    string // one line for help
 	Needs  string // capability or kernel feature, for messages
-	// Probe says why the path can't run here, or nil: found by trying.
+	// Probe says why the path can't run here, or nil: found by trying, and
+	// without a frame on the wire.
 	Probe func(*Config) error
+	// Trial sends a frame to nobody, where only that tells whether frames leave;
+	// nil where Probe says it all.
+	Trial func(*Config) error
 	Open  func(*Config) (Sender, error)
+	// Bursts is how many packets at a time the path needs to reach so many a
+	// second (0 for its top speed), where a call costs it far more than a packet;
+	// nil where it does not.
+	Bursts func(pps float64) int
+}
+
+// Try probes the path, and has its trial if it needs one.
+func (p *Path) Try(cfg *Config) error {
+	if err := p.Probe(cfg); err != nil || p.Trial == nil {
+		return err
+	}
+	return p.Trial(cfg)
 }

@@ -56,8 +56,8 @@ func Available() error {
 	return l.Close()
 }
 
-// Close takes the lab down. A namespace lives on while a socket or a command in
-// it does; end these first.
+// Close takes the lab down and kills what still runs in it. A namespace lives on
+// while a socket of this process in it does; close these first.
 func (l *Lab) Close() error {
 	l.once.Do(func() {
 		for i := len(l.closers) - 1; i >= 0; i-- {

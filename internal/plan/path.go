@@ -14,7 +14,7 @@ const auto = "auto"
 // choosePath finds the path that was named, or for auto the first of the table
 // that can run. The reason says of auto which faster ones were passed over, and
 // why.
-func (s *Send) choosePath(r *SendRequest, route *host.Route) (reason string, err error) {
+func (s *Send) choosePath(r *SendRequest, o offer, route *host.Route) (reason string, err error) {
 	if r.Path != auto && r.Path != "" {
 		s.Path, err = gen.Find(r.Path)
 		if err != nil {
@@ -23,7 +23,7 @@ func (s *Send) choosePath(r *SendRequest, route *host.Route) (reason string, err
 		if err := r.unfit(s.Path, route); err != nil {
 			return "", err
 		}
-		if err := s.Path.Probe(&s.Config); err != nil {
+		if err := s.Path.Try(&s.Config); err != nil {
 			return "", &HostError{err}
 		}
 		return "", nil
@@ -33,7 +33,10 @@ func (s *Send) choosePath(r *SendRequest, route *host.Route) (reason string, err
 		p := &gen.Paths[i]
 		err := r.unfit(p, route)
 		if err == nil {
-			err = p.Probe(&s.Config)
+			err = s.unasked(p, r, o)
+		}
+		if err == nil {
+			err = p.Try(&s.Config)
 		}
 		if err == nil {
 			s.Path = p
@@ -48,6 +51,21 @@ func (s *Send) choosePath(r *SendRequest, route *host.Route) (reason string, err
 		return s.Path.Name + " is the fastest", nil
 	}
 	return fmt.Sprintf("%s is the fastest that can run here; passed over: %v", s.Path.Name, passed), nil
+}
+
+// unasked says why auto leaves a path alone that could do it, of a path whose calls
+// are dear: it sends the packets of a rate in longer bursts than others need to, and
+// goes past a queueing discipline that was put there to hold it.
+func (s *Send) unasked(p *gen.Path, r *SendRequest, o offer) error {
+	switch {
+	case p.Bursts == nil:
+		return nil
+	case o.pps != 0 || r.Burst != 0:
+		return fmt.Errorf("path %s: for --rate max without --burst: it sends in long bursts", p.Name)
+	case !s.Config.Bypass:
+		return fmt.Errorf("path %s: goes past the queueing discipline of %s", p.Name, s.Config.Interface)
+	}
+	return nil
 }
 
 // passedOver are the paths that can't run, in order, those with the same reason

@@ -84,23 +84,27 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 			IfIndex:    to.route.Link.Index,
 			Window:     r.Window,
 			BindDevice: to.bound,
+			Bypass:     onlyQueues(to.route.Link.Qdisc),
 		},
 		Stack: units.Stack{IPv6: to.addr.Is6()},
 	}
 	if r.VLAN != nil {
 		s.Stack.VLANTags = 1
 	}
-	reason, err := s.choosePath(&r, to.route)
-	if err != nil {
-		return nil, err
-	}
 	o, err := s.schedule(&r, to)
 	if err != nil {
 		return nil, err
 	}
+	reason, err := s.choosePath(&r, o, to.route)
+	if err != nil {
+		return nil, err
+	}
+	if r.Burst == 0 && s.Path.Bursts != nil {
+		s.Schedule.Burst = s.Path.Bursts(o.pps)
+	}
 	// Slower tests have nothing to gain from going past the queue, and stay in
 	// sight of captures on this host, which see only what goes by it.
-	s.Config.Bypass = s.Schedule.Burst > 1 && onlyQueues(to.route.Link.Qdisc)
+	s.Config.Bypass = s.Config.Bypass && s.Schedule.Burst > 1
 	h, err := s.headers(ctx, &r, to)
 	if err != nil {
 		return nil, err
@@ -143,6 +147,7 @@ func (s *Send) schedule(r *SendRequest, to *destination) (offer, error) {
 	if err := tooLittle(&s.Schedule, r.Rate); err != nil {
 		return o, err
 	}
+	s.Config.Frame = s.Stack.FrameBytes(slices.Max(sizes))
 	if w := o.aboveLine(r.Rate, s.Stack, sizes, to.route.Link); w != "" {
 		s.Warnings = append(s.Warnings, w)
 	}

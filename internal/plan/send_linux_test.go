@@ -118,14 +118,20 @@ func TestSendThroughARouter(t *testing.T) {
 
 func TestAuto(t *testing.T) {
 	enter(t, lab.Config{})
+	const why = "packet is the fastest that can run here; passed over: xdp (for --rate max without --burst: it sends in long bursts)"
+	if c := resolved(t, to(t, "10.77.0.2")).Report; c.Path != "packet" || c.PathReason != why || c.Burst != 1 {
+		t.Errorf("to another host: %s in bursts of %d, as %q", c.Path, c.Burst, c.PathReason)
+	}
+	fast := to(t, "10.77.0.2")
+	fast.Rate = units.Rate{Unit: units.Max}
 	fastest := gen.Paths[0].Name
-	if c := resolved(t, to(t, "10.77.0.2")).Report; c.Path != fastest || c.PathReason != fastest+" is the fastest" {
-		t.Errorf("to another host: %s, as %q", c.Path, c.PathReason)
+	if c := resolved(t, fast).Report; c.Path != fastest || c.PathReason != fastest+" is the fastest" || c.Burst != 4096 {
+		t.Errorf("as fast as possible: %s in bursts of %d, as %q", c.Path, c.Burst, c.PathReason)
 	}
 	// Raw frames to this host itself never arrive.
 	for _, dst := range []string{"127.0.0.1", "10.77.0.1", "::1", "fd77::1", "fe80::1%eth0"} {
 		c := resolved(t, to(t, dst)).Report
-		if c.Path != "udp" || !strings.Contains(c.PathReason, "passed over: packet, ring (raw frames to this host itself never arrive") {
+		if c.Path != "udp" || !strings.Contains(c.PathReason, "passed over: xdp, packet, ring (raw frames to this host itself never arrive") {
 			t.Errorf("to %s: %s, as %q", dst, c.Path, c.PathReason)
 		}
 		r := to(t, dst)
@@ -138,6 +144,20 @@ func TestAuto(t *testing.T) {
 	r.VLAN = &id
 	_, err := ResolveSend(t.Context(), r)
 	wantError[*HostError](t, "a VLAN on lo", err, "packet, ring (raw frames", "udp (--vlan: needs a raw path")
+}
+
+// TestAutoFrame has frames that the fastest path can't make.
+func TestAutoFrame(t *testing.T) {
+	enter(t, lab.Config{MTU: 9000})
+	r := to(t, "10.77.0.2")
+	r.Rate = units.Rate{Unit: units.Max}
+	if c := resolved(t, r).Report; c.Path == "xdp" || !strings.Contains(c.PathReason, "passed over: xdp (frames up to ") || c.Burst != 64 {
+		t.Errorf("%d-byte frames: %s in bursts of %d, as %q", c.FrameBytes, c.Path, c.Burst, c.PathReason)
+	}
+	r.Frame = 1518
+	if c := resolved(t, r).Report; c.Path != "xdp" {
+		t.Errorf("%d-byte frames: %s, as %q", c.FrameBytes, c.Path, c.PathReason)
+	}
 }
 
 func TestSendLoopbackSizes(t *testing.T) {

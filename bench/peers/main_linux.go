@@ -18,6 +18,7 @@ import (
 
 	"linerate/bench/peer"
 	"linerate/bpf"
+	"linerate/gen"
 	"linerate/internal/host"
 	"linerate/internal/lab"
 )
@@ -52,7 +53,7 @@ func run(rounds int, binary string) error {
 		return err
 	}
 	programs := peer.Programs()
-	for _, path := range []string{"udp", "packet", "ring"} {
+	for _, path := range gen.Names() {
 		programs = append(programs, peer.Linerate(path))
 	}
 	l, err := lab.New(lab.Config{MTU: 9000})
