@@ -9,8 +9,7 @@ import (
 
 // TestAllocs holds the loop of each path to no allocation.
 func TestAllocs(t *testing.T) {
-	for i := range Paths {
-		p := &Paths[i]
+	for _, p := range variants() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			l.sink(testAddr4[1])
@@ -30,8 +29,7 @@ func TestAllocs(t *testing.T) {
 }
 
 func BenchmarkSend(b *testing.B) {
-	for i := range Paths {
-		p := &Paths[i]
+	for _, p := range variants() {
 		b.Run(p.Name, func(b *testing.B) {
 			l := newLab(b)
 			l.sink(testAddr4[1])

@@ -125,7 +125,7 @@ func TestAuto(t *testing.T) {
 	// Raw frames to this host itself never arrive.
 	for _, dst := range []string{"127.0.0.1", "10.77.0.1", "::1", "fd77::1", "fe80::1%eth0"} {
 		c := resolved(t, to(t, dst)).Report
-		if c.Path != "udp" || !strings.Contains(c.PathReason, "passed over: packet, ring (raw frames to this host itself never arrive") {
+		if c.Path != "gso" || !strings.Contains(c.PathReason, "passed over: packet, ring (raw frames to this host itself never arrive") {
 			t.Errorf("to %s: %s, as %q", dst, c.Path, c.PathReason)
 		}
 		r := to(t, dst)
@@ -137,7 +137,7 @@ func TestAuto(t *testing.T) {
 	r := to(t, "127.0.0.1")
 	r.VLAN = &id
 	_, err := ResolveSend(t.Context(), r)
-	wantError[*HostError](t, "a VLAN on lo", err, "packet, ring (raw frames", "udp (--vlan: needs a raw path")
+	wantError[*HostError](t, "a VLAN on lo", err, "packet, ring (raw frames", "gso (--vlan: needs a raw path")
 }
 
 func TestSendLoopbackSizes(t *testing.T) {
