@@ -149,6 +149,19 @@ func TestSendLoopbackSizes(t *testing.T) {
 	}
 }
 
+func TestNoGSO(t *testing.T) {
+	enter(t, lab.Config{})
+	r := to(t, "127.0.0.1")
+	r.NoGSO = true
+	s := resolved(t, r)
+	if s.Path.Name != "udp" || !s.Config.NoGSO || !strings.Contains(s.Report.PathReason, "gso (--no-gso") {
+		t.Errorf("%s with NoGSO %v, as %q", s.Path.Name, s.Config.NoGSO, s.Report.PathReason)
+	}
+	r.Path = "gso"
+	_, err := ResolveSend(t.Context(), r)
+	wantError[*UsageError](t, "gso without", err, "--no-gso: contradicts path gso")
+}
+
 func TestSendRawFlagsNeedARawPath(t *testing.T) {
 	enter(t, lab.Config{})
 	id, mac := uint16(5), net.HardwareAddr{2, 0, 0, 0, 0, 1}
