@@ -27,6 +27,7 @@ type Comparison struct {
 	Paths    []string   // of gen.Paths; none for all
 	Rate     units.Rate // that each path is asked for
 	Layer    units.Layer
+	NoGSO    bool          // no super-frames, and so no path gso
 	RX       string        // how the receiver counts
 	Trials   int           // of each path at each size
 	Trial    time.Duration // length of one
@@ -92,6 +93,10 @@ func (c *Comparison) cells(l *lab.Lab, rep *result.Report) ([]*cell, error) {
 		p, err := gen.Find(name)
 		if err != nil {
 			return nil, &plan.UsageError{Flag: "paths", Msg: err.Error()}
+		}
+		if name == "gso" && c.NoGSO {
+			rep.NotHere = append(rep.NotHere, result.NotHere{Path: name, Why: "--no-gso"})
+			continue
 		}
 		err = l.A().Do(func() error {
 			link, err := host.LinkByName(l.A().Interface)
@@ -165,7 +170,7 @@ func (c *Comparison) run(ctx context.Context, l *lab.Lab, x *cell) (run, error) 
 	errSend := l.A().Do(func() error {
 		p, err := plan.ResolveSend(ctx, plan.SendRequest{
 			Host: to.String(), Port: 5201, Rate: c.Rate, Layer: c.Layer, Frame: x.frame,
-			Duration: c.Trial, Path: x.path.Name, Flows: 1, Window: 4 << 20, Pattern: ramp,
+			Duration: c.Trial, Path: x.path.Name, NoGSO: c.NoGSO, Flows: 1, Window: 4 << 20, Pattern: ramp,
 		})
 		if err != nil {
 			return err

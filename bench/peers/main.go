@@ -52,8 +52,11 @@ func run(rounds int, binary string) error {
 		return err
 	}
 	programs := peer.Programs()
-	for _, path := range []string{"udp", "packet", "ring"} {
+	for _, path := range []string{"udp", "gso", "packet", "ring"} {
 		programs = append(programs, peer.Linerate(path))
+	}
+	for _, path := range []string{"packet", "ring"} {
+		programs = append(programs, peer.Linerate(path, "--no-gso"))
 	}
 	l, err := lab.New(lab.Config{MTU: 9000})
 	if err != nil {
