@@ -27,6 +27,7 @@ type Comparison struct {
 	Paths    []string   // of gen.Paths; none for all
 	Rate     units.Rate // that each path is asked for
 	Layer    units.Layer
+	NoGSO    bool          // no super-frames, and so no path gso
 	RX       string        // how the receiver counts
 	Trials   int           // of each path at each size
 	Trial    time.Duration // length of one
@@ -87,13 +88,17 @@ func (c *Comparison) cells(l *lab.Lab, rep *result.Report) ([]*cell, error) {
 			names = append(names, p.Name)
 		}
 	}
-	paths := make([]*gen.Path, len(names))
-	for i, name := range names {
+	var paths []*gen.Path
+	for _, name := range names {
 		p, err := gen.Find(name)
 		if err != nil {
 			return nil, &plan.UsageError{Flag: "paths", Msg: err.Error()}
 		}
-		paths[i] = p
+		if name == "gso" && c.NoGSO {
+			rep.NotHere = append(rep.NotHere, result.NotHere{Path: name, Why: "--no-gso"})
+			continue
+		}
+		paths = append(paths, p)
 	}
 	var cells []*cell
 	left := map[result.NotHere]bool{} // out, and told
@@ -175,7 +180,7 @@ func (c *Comparison) run(ctx context.Context, l *lab.Lab, x *cell) (run, error) 
 	errSend := l.A().Do(func() error {
 		p, err := plan.ResolveSend(ctx, plan.SendRequest{
 			Host: to.String(), Port: 5201, Rate: c.Rate, Layer: c.Layer, Frame: x.frame,
-			Duration: c.Trial, Path: x.path.Name, Flows: 1, Window: 4 << 20, Pattern: ramp,
+			Duration: c.Trial, Path: x.path.Name, NoGSO: c.NoGSO, Flows: 1, Window: 4 << 20, Pattern: ramp,
 		})
 		if err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 
 // TestAllocs holds the loop of each path to no allocation.
 func TestAllocs(t *testing.T) {
-	for _, p := range socketPaths() {
+	for _, p := range variants() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			l.sink(testAddr4[1])
@@ -29,7 +29,7 @@ func TestAllocs(t *testing.T) {
 }
 
 func BenchmarkSend(b *testing.B) {
-	for _, p := range socketPaths() {
+	for _, p := range variants() {
 		b.Run(p.Name, func(b *testing.B) {
 			l := newLab(b)
 			l.sink(testAddr4[1])

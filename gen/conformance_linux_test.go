@@ -14,9 +14,10 @@ import (
 )
 
 // TestExact sends through each path, and holds what arrives against what was to
-// be sent: every packet once and in order, its headers and every byte of it.
+// be sent: every packet once and in order, its headers, its checksums and every
+// byte of it.
 func TestExact(t *testing.T) {
-	for _, p := range socketPaths() {
+	for _, p := range variants() {
 		for _, addr := range [][2]netip.Addr{testAddr4, testAddr6} {
 			t.Run(fmt.Sprintf("%s/%v", p.Name, addr[1]), func(t *testing.T) {
 				l := newLab(t)
@@ -53,7 +54,7 @@ func TestExact(t *testing.T) {
 }
 
 func TestVLAN(t *testing.T) {
-	for _, p := range socketPaths() {
+	for _, p := range variants() {
 		if p.Family != Raw {
 			continue
 		}
@@ -78,7 +79,7 @@ func TestVLAN(t *testing.T) {
 
 // TestSizeMix alternates the sizes of bursts.
 func TestSizeMix(t *testing.T) {
-	for _, p := range socketPaths() {
+	for _, p := range variants() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			l.sink(testAddr4[1])
@@ -95,7 +96,7 @@ func TestSizeMix(t *testing.T) {
 
 // TestLargest sends what an interface of the largest MTU takes.
 func TestLargest(t *testing.T) {
-	for _, p := range socketPaths() {
+	for _, p := range variants() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			l.check(l.onA.LinkSetMTU(l.a, 65535))
@@ -112,7 +113,7 @@ func TestLargest(t *testing.T) {
 // the first frames was used again: what the kernel took it has taken whole.
 func TestSlowReader(t *testing.T) {
 	const n = 2000
-	for _, p := range socketPaths() {
+	for _, p := range variants() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			l.sink(testAddr4[1])
@@ -197,6 +198,9 @@ func (e *expect) receive(r *reader, b pace.Burst, k int) (strangers int) {
 		if !ok || arrived == k {
 			t.Fatalf("%d of %d packets of a burst arrived, and more: %v", arrived, k, ok)
 		}
+		if err := checksums(a.frame); err != nil {
+			t.Fatalf("packet %d: %v", e.next[b.Flow], err)
+		}
 		if got != want {
 			t.Fatalf("headers %+v, want %+v", got, want)
 		}
@@ -218,7 +222,7 @@ func (e *expect) receive(r *reader, b pace.Burst, k int) (strangers int) {
 
 func TestMark(t *testing.T) {
 	marker := bytes.Repeat([]byte("end marker "), 100) // longer than the test's frames
-	for _, p := range socketPaths() {
+	for _, p := range variants() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			l.sink(testAddr6[1])

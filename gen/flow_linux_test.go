@@ -72,13 +72,20 @@ func findPath(t testing.TB, name string) *Path {
 // nextUDP returns the headers of the next datagram to the port of the test.
 func (r *reader) nextUDP(t *testing.T) headers {
 	t.Helper()
+	h, _, _ := parse(r.nextFrame(t))
+	return h
+}
+
+// nextFrame returns the next frame with a datagram to the port of the test.
+func (r *reader) nextFrame(t *testing.T) []byte {
+	t.Helper()
 	for {
 		a, ok := r.next()
 		if !ok {
 			t.Fatal("nothing arrived")
 		}
 		if h, _, isUDP := parse(a.frame); isUDP && h.dst.Port() == testDstPort {
-			return h
+			return a.frame
 		}
 	}
 }

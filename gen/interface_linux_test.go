@@ -11,7 +11,7 @@ import (
 )
 
 func TestInterfaceErrors(t *testing.T) {
-	for _, p := range socketPaths() {
+	for _, p := range variants() {
 		burst := pace.Burst{N: 64, Size: 8000}
 		open := func(t *testing.T) (*lab, Sender) {
 			l := newLab(t)
@@ -66,6 +66,9 @@ func TestInterfaceErrors(t *testing.T) {
 			l, s := open(t)
 			l.check(l.onA.LinkSetMTU(l.a, 1500))
 			expect(t, s, unix.EMSGSIZE)
+			if n, err := s.Send(pace.Burst{N: 1, Size: 8000}); n != 0 || !errors.Is(err, unix.EMSGSIZE) {
+				t.Errorf("Send of one packet = %d, %v, want EMSGSIZE", n, err)
+			}
 			l.check(l.onA.LinkSetMTU(l.a, testMTU))
 			if n, err := s.Send(burst); n != 64 || err != nil {
 				t.Errorf("Send = %d, %v, after the MTU was small for a while", n, err)
@@ -77,7 +80,12 @@ func TestInterfaceErrors(t *testing.T) {
 // TestUnreachable sends where nobody listens: all of it leaves, and the sender
 // knows that it was not welcome.
 func TestUnreachable(t *testing.T) {
-	p := findPath(t, "udp")
+	for _, name := range []string{"udp", "gso"} {
+		t.Run(name, func(t *testing.T) { unreachable(t, findPath(t, name)) })
+	}
+}
+
+func unreachable(t *testing.T, p *Path) {
 	l := newLab(t)
 	r := l.reader()
 	s := l.open(p, l.config(l.template(p.Family, testAddr4, 1, nil, 100)))

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -62,8 +64,18 @@ func newLab(t testing.TB) *lab {
 	l.b = must(l.onB.LinkByName("b"))
 	l.configure(l.onA, l.a, l.b, 0)
 	l.configure(l.onB, l.b, l.a, 1)
+	l.offload(false)
 	l.waitUp()
 	return l
+}
+
+// offload says whether super-frames cross to b whole, as between virtual
+// interfaces they do by default, or are cut up before, checksums finished.
+func (l *lab) offload(whole bool) {
+	e, err := ethtool.NewEthtool()
+	l.check(err)
+	defer e.Close()
+	l.check(e.Change("a", map[string]bool{"tx-udp-segmentation": whole, "tx-checksum-ip-generic": whole}))
 }
 
 func (l *lab) unshare() netns.NsHandle {
@@ -272,6 +284,57 @@ func parse(f []byte) (h headers, payload []byte, ok bool) {
 		return h, nil, false
 	}
 	return h, udp[8:length], true
+}
+
+// checksums checks those of a frame that parse takes.
+func checksums(f []byte) error {
+	ip, addresses, udp := f[14:], f[14+8:14+40], f[14+40:]
+	if binary.BigEndian.Uint16(f[12:]) == unix.ETH_P_IP {
+		addresses, udp = f[14+12:14+20], f[14+20:]
+		if got := sum(ip[:20]); got != 0xffff {
+			return fmt.Errorf("the sum of the IP header is %#x", got)
+		}
+	}
+	length := udp[4:6]
+	udp = udp[:binary.BigEndian.Uint16(length)]
+	if got := sum(addresses, []byte{0, unix.IPPROTO_UDP}, length, udp); got != 0xffff || udp[6]|udp[7] == 0 {
+		return fmt.Errorf("the sum of the UDP datagram is %#x, its checksum %#x", got, udp[6:8])
+	}
+	return nil
+}
+
+// sum is the ones' complement sum of RFC 1071; only the last part may be of an
+// odd length.
+func sum(parts ...[]byte) (s uint32) {
+	for _, part := range parts {
+		for i, b := range part {
+			s += uint32(b) << (8 * (1 - i&1))
+			s = s>>16 + s&0xffff
+		}
+	}
+	return s
+}
+
+// variants are the paths of the table, those that may send super-frames also
+// without.
+func variants() (all []*Path) {
+	for i := range Paths {
+		p := &Paths[i]
+		if p.Name == "xdp" {
+			continue // it has tests of its own, with a peer that takes XDP frames
+		}
+		all = append(all, p)
+		if p.Family == Raw {
+			alone := *p
+			alone.Name += " alone"
+			alone.Open = func(cfg *Config) (Sender, error) {
+				cfg.NoGSO = true
+				return p.Open(cfg)
+			}
+			all = append(all, &alone)
+		}
+	}
+	return all
 }
 
 // openFDs counts the descriptors of the process.

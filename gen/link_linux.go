@@ -18,6 +18,8 @@ type link struct {
 	path  string
 	iface string
 	fd    int
+	head  int // length of the virtio-net header before each frame: 0 for none
+	mtu   *unix.Ifreq
 }
 
 // openLink opens and bounds such a socket for a path.
@@ -56,12 +58,36 @@ func (l *link) setUp(cfg *Config) error {
 	if err := l.checkEthernet(); err != nil {
 		return err
 	}
-	if cfg.Bypass {
+	if cfg.Batch > 1 && !cfg.NoGSO {
+		if err := l.describeFrames(); err != nil {
+			return err
+		}
+	} else if cfg.Bypass {
 		if err := unix.SetsockoptInt(l.fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1); err != nil {
 			return fmt.Errorf("set PACKET_QDISC_BYPASS: %w", err)
 		}
 	}
 	return setSendBuffer(l.fd, cfg.Window)
+}
+
+// describeFrames puts a virtio-net header before each frame, which lets the kernel
+// take super-frames. It has to be called before the socket gets a ring.
+func (l *link) describeFrames() (err error) {
+	if err := unix.SetsockoptInt(l.fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+		return fmt.Errorf("set PACKET_VNET_HDR: %w (--no-gso does without)", err)
+	}
+	l.head = linux.VirtioLen
+	l.mtu, err = unix.NewIfreq(l.iface)
+	return err
+}
+
+// fits says whether an IP packet of so many bytes fits the MTU. The kernel does
+// not check that of a super-frame's packets, nor of any packet of a ring with
+// virtio-net headers.
+func (l *link) fits(packet int) bool {
+	// An interface that is gone makes the packet fail, too, and with its reason.
+	err := unix.IoctlIfreq(l.fd, unix.SIOCGIFMTU, l.mtu)
+	return err != nil || packet <= int(l.mtu.Uint32())
 }
 
 // checkEthernet refuses interfaces that take no Ethernet frames: tunnels, and
@@ -86,7 +112,7 @@ func (l *link) sendError(size int, err error) error {
 
 // mark sends one frame, an end marker.
 func (l *link) mark(f []byte) error {
-	if err := write(l.fd, f); err != nil {
+	if err := write(l.fd, append(make([]byte, l.head), f...)); err != nil {
 		return l.sendError(len(f), err)
 	}
 	return nil

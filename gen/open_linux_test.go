@@ -122,8 +122,7 @@ func TestTooManySockets(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	for i := range Paths {
-		p := &Paths[i]
+	for _, p := range variants() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			before := openFDs(t)
@@ -143,7 +142,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestWindow(t *testing.T) {
-	for _, p := range socketPaths() {
+	for _, p := range variants() {
 		t.Run(p.Name, func(t *testing.T) {
 			l := newLab(t)
 			cfg := l.config(l.template(p.Family, testAddr4, 1, nil, 100))

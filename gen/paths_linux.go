@@ -1,7 +1,8 @@
 package gen
 
 // Paths is the table of transmit paths, the fastest first: auto takes the first
-// that can run.
+// that can run. With super-frames packet, ring and gso are equally fast; without,
+// which is how single packets leave, gso is udp, and packet 1.4 times as fast.
 var Paths = []Path{
 	{
 		Name:   "xdp",
@@ -28,6 +29,14 @@ var Paths = []Path{
 		Needs:  "CAP_NET_RAW and an Ethernet interface",
 		Probe:  probeRing,
 		Open:   openRing,
+	},
+	{
+		Name:   "gso",
+		Family: Kernel,
+		Doc:    "UDP sockets: many datagrams as one, which the kernel cuts up last (UDP_SEGMENT)",
+		Needs:  "Linux 4.18",
+		Probe:  probeGSO,
+		Open:   openGSO,
 	},
 	{
 		Name:   "udp",

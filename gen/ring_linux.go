@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"linerate/gen/frame"
 	"linerate/gen/pace"
 	"linerate/internal/linux"
@@ -18,79 +20,158 @@ const (
 	ringSlots  = 4096
 )
 
-// A ringSender sends frames from a PACKET_TX_RING.
+// A ringSender sends frames from a PACKET_TX_RING, those of a burst as
+// super-frames where the kernel takes them.
 type ringSender struct {
 	*link
+	segments
 	marks    *link // for end markers, which may be longer than a slot
 	template *frame.Template
 	ring     *linux.TxRing
+	slots    []ringSlot // as they lie in the ring
 	batch    int
 	taken    uint64
 	refused  uint64
 }
 
-// openRingLink opens the socket and gives it a ring for frames of size bytes.
-func openRingLink(cfg *Config, size int) (*link, *linux.TxRing, error) {
-	l, err := openLink("ring", cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	slots := max(min(ringMemory/size, ringSlots), 2*cfg.Batch)
-	ring, err := linux.NewTxRing(l.fd, slots, size)
-	if err != nil {
-		l.close()
-		return nil, nil, fmt.Errorf("path ring: %w", err)
-	}
-	return l, ring, nil
+// A ringSlot is what a slot of the ring holds.
+type ringSlot struct {
+	packets    int // of its last frame
+	laid, size int // payloads that lie behind one another in it, and their size
 }
 
 func probeRing(cfg *Config) error {
 	const smallest = 60
-	l, ring, err := openRingLink(cfg, smallest)
+	l, err := openLink("ring", cfg)
 	if err != nil {
 		return err
+	}
+	ring, err := linux.NewTxRing(l.fd, 1, smallest)
+	if err != nil {
+		return errors.Join(fmt.Errorf("path ring: %w", err), l.close())
 	}
 	return errors.Join(ring.Close(), l.close())
 }
 
 func openRing(cfg *Config) (Sender, error) {
-	marks, err := openLink("ring", cfg)
-	if err != nil {
-		return nil, err
+	s := &ringSender{template: cfg.Template, batch: max(cfg.Batch, 1)}
+	if err := s.open(cfg); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
-	l, ring, err := openRingLink(cfg, cfg.Template.MaxFrameLen())
-	if err != nil {
-		marks.close()
-		return nil, err
+	return s, nil
+}
+
+func (s *ringSender) open(cfg *Config) (err error) {
+	if s.marks, err = openLink("ring", cfg); err != nil {
+		return err
 	}
-	for i := range ring.Len() {
-		cfg.Template.Fill(ring.Slot(i))
+	if s.link, err = openLink("ring", cfg); err != nil {
+		return err
 	}
-	return &ringSender{link: l, marks: marks, template: cfg.Template, ring: ring, batch: max(cfg.Batch, 1)}, nil
+	s.segments = newSegments(s.head > 0)
+	frame, frames := s.longest()
+	frame += s.head
+	if s.ring, err = linux.NewTxRing(s.fd, max(min(ringMemory/frame, ringSlots), 2*frames), frame); err != nil {
+		return fmt.Errorf("path ring: %w", err)
+	}
+	s.slots = make([]ringSlot, s.ring.Len())
+	for k := range s.ring.Len() {
+		s.template.Fill(s.ring.Slot(k)[s.head:])
+	}
+	return nil
+}
+
+// longest is the length of the longest frame, and how many frames a batch may
+// come to.
+func (s *ringSender) longest() (length, frames int) {
+	length = s.template.MaxFrameLen()
+	for _, size := range s.template.Sizes {
+		k := min(s.per(size), s.batch)
+		length = max(length, s.template.FrameLen(k*size))
+		frames = max(frames, (s.batch+k-1)/k)
+	}
+	return length, frames
 }
 
 func (s *ringSender) Send(b pace.Burst) (int, error) {
-	n := s.ring.Room(min(b.N, s.batch))
-	if n == 0 {
+	if s.head > 0 && !s.fits(s.template.PacketLen(b.Size)) {
+		return 0, s.sendError(s.template.FrameLen(b.Size), unix.EMSGSIZE)
+	}
+	n := min(b.N, s.batch)
+	per := s.per(b.Size)
+	slots := s.ring.Room((n + per - 1) / per)
+	if slots == 0 {
 		s.refused++
 		return 0, nil
 	}
+	n = min(n, slots*per)
 	now := linux.Monotonic()
-	for i := range n {
-		s.ring.SetLen(i, s.template.Stamp(s.ring.Slot(i), b.Flow, b.First+uint64(i), b.Size, now))
+	for k := range slots {
+		s.stamp(k, min(per, n-k*per), rest(b, k*per), now)
 	}
-	for sent, tries := 0, 0; ; tries++ {
-		k, err := s.ring.Send(n - sent)
-		sent += k
-		s.taken += uint64(k)
-		switch {
-		case sent == n:
-			return sent, nil
-		case err == nil, isRefusal(err): // no error: the send buffer was full
-			s.refused++
-			return sent, nil
-		case tries == staleTries: // as in offer, a link that was down is told late
-			return sent, s.sendError(s.template.FrameLen(b.Size), err)
+	gone, err := s.offer(slots)
+	sent := min(gone*per, n)
+	s.note(min(sent, per))
+	s.taken += uint64(sent)
+	switch {
+	case sent == n:
+		return sent, nil
+	case err == nil, isRefusal(err): // no error: the send buffer was full
+		s.refused++
+		return sent, nil
+	case s.fewer(err, per):
+		more, err := s.Send(rest(b, sent))
+		return sent + more, err
+	}
+	return sent, s.sendError(s.template.FrameLen(b.Size), err)
+}
+
+// stamp makes a frame of the first n packets of a burst in the slot k places
+// after the next one.
+func (s *ringSender) stamp(k, n int, b pace.Burst, now int64) {
+	slot := s.ring.Slot(k)
+	buf := slot[s.head:]
+	s.lay(k, n, b.Size)
+	if n == 1 {
+		if s.head > 0 {
+			linux.PutVirtio(slot, 0, 0)
+		}
+		s.ring.SetLen(k, s.head+s.template.Stamp(buf, b.Flow, b.First, b.Size, now))
+		return
+	}
+	headers := s.template.HeaderLen()
+	linux.PutVirtio(slot, headers, b.Size)
+	s.template.StampSuper(buf, b.Flow, b.Size, n)
+	for i := range n {
+		s.template.StampPayload(buf[headers+i*b.Size:][:b.Size], b.Flow, b.First+uint64(i), now)
+	}
+	s.ring.SetLen(k, s.head+headers+n*b.Size)
+}
+
+// lay makes a slot hold n payloads of a size behind one another. Rings without
+// super-frames hold one of the largest size for good.
+func (s *ringSender) lay(k, n, size int) {
+	slot := &s.slots[s.ring.Index(k)]
+	slot.packets = n
+	if s.head == 0 || slot.size == size && slot.laid >= n {
+		return
+	}
+	payloads := s.ring.Slot(k)[s.head+s.template.HeaderLen():]
+	for i := range n {
+		s.template.FillPayload(payloads[i*size:][:size])
+	}
+	slot.laid, slot.size = n, size
+}
+
+// offer hands the next n slots to the kernel and returns how many it took. As with
+// a batch, an error may be old: a link that was down is told late.
+func (s *ringSender) offer(n int) (taken int, err error) {
+	for tries := 0; ; tries++ {
+		var k int
+		k, err = s.ring.Send(n - taken)
+		taken += k
+		if taken == n || err == nil || isRefusal(err) || tries == staleTries {
+			return taken, err
 		}
 	}
 }
@@ -101,23 +182,38 @@ func (s *ringSender) Mark(flow uint16, payload []byte) error {
 
 func (s *ringSender) Drain(ctx context.Context) (Completed, error) {
 	for {
-		pending := s.ring.Pending()
+		pending := s.pending()
 		done := Completed{Packets: s.taken - uint64(pending), Refused: s.refused}
 		if pending == 0 {
 			return done, nil
 		}
 		if err := ctx.Err(); err != nil {
-			return done, fmt.Errorf("path ring: %d frames are still queued on %s: %w", pending, s.iface, err)
+			return done, fmt.Errorf("path ring: %d packets are still queued on %s: %w", pending, s.iface, err)
 		}
 		time.Sleep(drainPause)
 	}
 }
 
-func (s *ringSender) Close() error {
-	if s.ring == nil {
-		return nil
+// pending counts the packets that the kernel took and that have not left.
+func (s *ringSender) pending() (packets int) {
+	for i := range s.slots {
+		if s.ring.Pending(i) {
+			packets += s.slots[i].packets
+		}
 	}
-	ring := s.ring
-	s.ring = nil
-	return errors.Join(ring.Close(), s.close(), s.marks.close())
+	return packets
+}
+
+func (s *ringSender) Close() error {
+	var errs []error
+	if s.ring != nil {
+		errs = append(errs, s.ring.Close())
+	}
+	for _, l := range []*link{s.link, s.marks} {
+		if l != nil {
+			errs = append(errs, l.close())
+		}
+	}
+	s.ring, s.link, s.marks = nil, nil, nil
+	return errors.Join(errs...)
 }

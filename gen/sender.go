@@ -39,6 +39,14 @@ type Windower interface {
 	Window() (int, error)
 }
 
+// A Segmenter is a Sender that hands the kernel several packets as one super-frame
+// where it takes that (UDP GSO).
+type Segmenter interface {
+	// Segments is the most packets that left as one so far, 0 or 1 if none did,
+	// and whether it has turned out that the kernel takes none.
+	Segments() (most int, refused bool)
+}
+
 // A Config is what a path needs to open.
 type Config struct {
 	Interface string // egress interface; may be empty for a kernel path
@@ -54,6 +62,10 @@ type Config struct {
 	// that only queues: one that shapes was put there to hold us too. A full
 	// queue of the device then refuses frames that would have waited.
 	Bypass bool
+	// NoGSO lets every packet leave alone. Without it a raw path, too, sends bursts
+	// as super-frames, and not with Bypass: that loses those which the device can't
+	// take apart itself.
+	NoGSO bool
 }
 
 // A Family says whose headers a path sends: the kernel's or ours.

@@ -14,8 +14,10 @@ import (
 )
 
 // A udpSender sends datagrams by sendmmsg, each flow from a connected socket of
-// its own.
+// its own. Path gso is the same with several datagrams a message.
 type udpSender struct {
+	segments
+	path        string
 	iface       string
 	template    *frame.Template
 	batch       *linux.MMsg
@@ -35,40 +37,40 @@ func probeUDP(*Config) error {
 }
 
 func openUDP(cfg *Config) (Sender, error) {
-	s, err := newUDPSender(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("path udp: %w", err)
+	return newUDPSender("udp", cfg, newSegments(false))
+}
+
+func newUDPSender(path string, cfg *Config, together segments) (Sender, error) {
+	s := &udpSender{path: path, iface: cfg.Interface, template: cfg.Template, segments: together}
+	if err := s.open(cfg); err != nil {
+		return nil, fmt.Errorf("path %s: %w", path, errors.Join(err, s.Close()))
 	}
 	return s, nil
 }
 
-func newUDPSender(cfg *Config) (*udpSender, error) {
-	t := cfg.Template
-	s := &udpSender{iface: cfg.Interface, template: t}
+func (s *udpSender) open(cfg *Config) error {
+	t := s.template
 	for flow := range t.Flows {
 		fd, err := openFlow(cfg, flow)
 		if errors.Is(err, unix.EMFILE) {
-			err = fmt.Errorf("%d flows need a socket each: %w (ulimit -n)", t.Flows, err)
+			return fmt.Errorf("%d flows need a socket each: %w (ulimit -n)", t.Flows, err)
 		}
 		if err != nil {
-			s.Close()
-			return nil, err
+			return err
 		}
 		s.flows = append(s.flows, fd)
 	}
 	var err error
 	if s.window, err = sendBuffer(s.flows[0]); err != nil {
-		s.Close()
-		return nil, err
+		return err
 	}
 	if s.batch, err = linux.NewMMsg(batchLen(cfg), slices.Max(t.Sizes)); err != nil {
-		s.Close()
-		return nil, err
+		return err
 	}
 	for i := range s.batch.Len() {
 		t.FillPayload(s.batch.Slot(i))
 	}
-	return s, nil
+	return nil
 }
 
 func (s *udpSender) Send(b pace.Burst) (int, error) {
@@ -76,20 +78,27 @@ func (s *udpSender) Send(b pace.Burst) (int, error) {
 	now := linux.Monotonic()
 	for i := range n {
 		s.template.StampPayload(s.batch.Slot(i), b.Flow, b.First+uint64(i), now)
-		s.batch.SetLen(i, b.Size)
+		s.batch.SetPart(i, 0, b.Size)
 	}
 	fd := s.flows[b.Flow]
-	o := offer(s.batch, fd, n)
-	s.taken += uint64(o.sent)
+	per := s.per(b.Size)
+	o := offer(s.batch, fd, s.batch.Gather(0, n, per, b.Size))
+	sent := min(o.sent*per, n)
+	s.note(min(sent, per))
+	s.taken += uint64(sent)
 	s.refused += o.refused
 	s.unreachable += o.stale
 	if o.silent > 0 {
 		s.explain(fd, o.silent)
 	}
-	if o.err != nil {
-		return o.sent, sendError("udp", s.iface, "payload", b.Size, o.err)
+	if s.fewer(o.err, per) {
+		more, err := s.Send(rest(b, sent))
+		return sent + more, err
 	}
-	return o.sent, nil
+	if o.err != nil {
+		return sent, sendError(s.path, s.iface, "payload", b.Size, o.err)
+	}
+	return sent, nil
 }
 
 // explain counts stops that the kernel gave no reason for. They were ICMP errors
@@ -104,7 +113,7 @@ func (s *udpSender) explain(fd int, stops uint64) {
 
 func (s *udpSender) Mark(flow uint16, payload []byte) error {
 	if err := write(s.flows[flow], payload); err != nil {
-		return sendError("udp", s.iface, "payload", len(payload), err)
+		return sendError(s.path, s.iface, "payload", len(payload), err)
 	}
 	return nil
 }
@@ -116,7 +125,7 @@ func (s *udpSender) Drain(ctx context.Context) (Completed, error) {
 	done := Completed{Packets: s.taken, Refused: s.refused, Unreachable: s.unreachable}
 	for _, fd := range s.flows {
 		if err := waitEmpty(ctx, fd); err != nil {
-			return done, fmt.Errorf("path udp: %w", err)
+			return done, fmt.Errorf("path %s: %w", s.path, err)
 		}
 	}
 	return done, nil

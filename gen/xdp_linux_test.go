@@ -22,16 +22,6 @@ import (
 	"linerate/internal/probe"
 )
 
-// socketPaths are the paths of the table that any peer hears.
-func socketPaths() (paths []*Path) {
-	for i := range Paths {
-		if Paths[i].Name != "xdp" {
-			paths = append(paths, &Paths[i])
-		}
-	}
-	return paths
-}
-
 // hearXDP lets b's end take frames that XDP sends.
 func (l *lab) hearXDP() {
 	l.inB(func() { l.closeAfter(must(bpf.AttachPass(l.b.Attrs().Index))) })

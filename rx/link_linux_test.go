@@ -99,5 +99,6 @@ func TestUntil(t *testing.T) {
 				t.Errorf("%s: %v: %d, %v after %v", path, wait, n, err, took)
 			}
 		}
+		must(t, r.Close())
 	}
 }

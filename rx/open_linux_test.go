@@ -14,13 +14,15 @@ import (
 
 func TestWindow(t *testing.T) {
 	_, b := newPair(t)
-	for _, path := range []string{"udp", "packet"} {
+	for _, path := range []string{"udp", "gro", "packet"} {
 		s := newStream(t)
 		c := s.config("[::]:5201")
 		c.Window = 16 << 20 // above net.core.rmem_max
-		if got := b.open(t, path, c).(Buffered).Window(); got != 32<<20 {
+		r := b.open(t, path, c)
+		if got := r.(Buffered).Window(); got != 32<<20 {
 			t.Errorf("%s: window of %d, want twice %d", path, got, c.Window)
 		}
+		must(t, r.Close())
 	}
 }
 
@@ -65,7 +67,7 @@ func TestUnprivileged(t *testing.T) {
 			return must
 		})
 		switch {
-		case p.Name == "udp":
+		case kernelPath(p.Name):
 			must(t, err)
 		case !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "CAP_NET_RAW"):
 			t.Errorf("%s: %v, want a word of CAP_NET_RAW", p.Name, err)
@@ -131,7 +133,7 @@ func TestFind(t *testing.T) {
 	if p, err := Find("ring"); err != nil || p.Name != "ring" {
 		t.Errorf("%v, %v", p, err)
 	}
-	const want = `no receive path "rings" here; there is udp, ring, packet`
+	const want = `no receive path "rings" here; there is udp, gro, ring, packet`
 	if _, err := Find("rings"); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

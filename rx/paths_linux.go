@@ -9,6 +9,13 @@ var Paths = []Path{
 		Open:  openUDP,
 	},
 	{
+		Name:  "gro",
+		Doc:   "a UDP socket that takes what GSO or GRO made one of as one, and splits it (UDP_GRO)",
+		Needs: "Linux 5.0",
+		Probe: probeGRO,
+		Open:  openGRO,
+	},
+	{
 		Name:  "ring",
 		Doc:   "a packet socket's ring, TPACKET_V3, that the kernel fills in our memory",
 		Needs: "CAP_NET_RAW and an Ethernet interface",

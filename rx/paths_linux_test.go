@@ -60,7 +60,7 @@ func TestPaths(t *testing.T) {
 						r := b.open(t, path, c)
 						want := kind.send(t, s, to, size)
 						handed := s.receive(t, r)
-						if path == "udp" && kind.name == "tagged" {
+						if kernelPath(path) && kind.name == "tagged" {
 							if handed != 0 {
 								t.Errorf("a UDP socket got %d tagged frames", handed)
 							}
@@ -89,7 +89,7 @@ func TestPaths(t *testing.T) {
 						if drops := dropsOf(t, r); drops != 0 {
 							t.Errorf("%d drops", drops)
 						}
-						if path == "udp" {
+						if kernelPath(path) {
 							return
 						}
 						var special Frames
@@ -124,6 +124,7 @@ func TestJumboWhole(t *testing.T) {
 		if diff := cmp.Diff(want, s.tracker.Totals().Counts); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", path, diff)
 		}
+		must(t, r.Close())
 	}
 }
 
@@ -144,7 +145,7 @@ func TestFragments(t *testing.T) {
 			if diff := cmp.Diff(want, s.tracker.Totals().Counts); diff != "" {
 				t.Errorf("%s to %v (-want +got)\n%s", path, to, diff)
 			}
-			if path != "udp" {
+			if !kernelPath(path) {
 				if diff := cmp.Diff(Frames{Fragments: 10}, frames(t, r)); diff != "" {
 					t.Errorf("%s to %v (-want +got)\n%s", path, to, diff)
 				}
@@ -164,6 +165,7 @@ func TestDrops(t *testing.T) {
 		open func(*Config) (Receiver, error)
 	}{
 		{"udp", openUDP},
+		{"gro", openGRO},
 		{"packet", openPacket},
 		{"ring", func(c *Config) (Receiver, error) { return newRing(c, 1) }},
 	} {
@@ -209,6 +211,7 @@ func TestChecksum(t *testing.T) {
 		bad      uint64
 	}{
 		{"udp", false, n, 0},
+		{"gro", false, n, 0},
 		{"packet", true, n, n},
 		{"ring", true, n, n},
 		{"packet", false, 2 * n, 0},
@@ -230,13 +233,14 @@ func TestChecksum(t *testing.T) {
 		if got := s.receive(t, r); got != c.received {
 			t.Errorf("%s, verify %v: %d received, want %d", c.path, c.verify, got, c.received)
 		}
-		if c.path == "udp" {
+		if kernelPath(c.path) {
 			if errors := b.udpCounter(t, "InCsumErrors") - before; errors != n {
-				t.Errorf("udp: %d checksum errors, want %d", errors, n)
+				t.Errorf("%s: %d checksum errors, want %d", c.path, errors, n)
 			}
 		} else if bad := frames(t, r).BadChecksum; bad != c.bad {
 			t.Errorf("%s, verify %v: %d bad, want %d", c.path, c.verify, bad, c.bad)
 		}
+		must(t, r.Close())
 	}
 }
 

@@ -32,6 +32,7 @@ type raw struct {
 	clock   stampClock
 	verify  bool
 	frames  Frames
+	merged  Merged
 	drops   uint64
 	down    bool // the link was, when the kernel last told
 }
@@ -159,22 +160,12 @@ func (r *raw) hand(t *track.Tracker, a linux.Arrival) int {
 	if !ok {
 		return 0
 	}
-	at, payload := r.clock.monotonic(a.Wall), d.payload()
-	if a.Segment == 0 || a.Segment >= d.size {
-		t.Datagram(payload, d.size, d.from, at)
-		return 1
-	}
-	if len(payload) < d.size {
+	payload := d.payload()
+	if len(payload) < d.size && a.Segment > 0 && a.Segment < d.size {
 		r.frames.Superframes++
 		return 0
 	}
-	n := 0
-	for ; len(payload) > 0; n++ {
-		part := payload[:min(a.Segment, len(payload))]
-		t.Datagram(part, len(part), d.from, at)
-		payload = payload[len(part):]
-	}
-	return n
+	return r.merged.hand(t, payload, d.size, a.Segment, d.from, r.clock.monotonic(a.Wall))
 }
 
 // datagram is the one that a frame holds, if any: all of them in one where GSO or
@@ -204,6 +195,9 @@ func (r *raw) datagram(a linux.Arrival) (d datagram, ok bool) {
 
 // Frames implements Framed.
 func (r *raw) Frames() Frames { return r.frames }
+
+// Merged implements Splitter.
+func (r *raw) Merged() Merged { return r.merged }
 
 // alive is an error once the interface was removed. The kernel tells that a link
 // is down once, and of its removal afterwards nothing.

@@ -29,6 +29,7 @@ type Receiver interface {
 }
 
 // Drops is what the kernel lost for want of room at the receiving socket or ring.
+// Merged datagrams count as one: it does not look into what it drops.
 type Drops struct {
 	// Socket counts datagrams that found the receive buffer full. A UDP
 	// socket's number holds those with a wrong checksum, too, which the host
@@ -60,6 +61,18 @@ type Frames struct {
 	Superframes uint64 // datagrams that GSO or GRO merged, captured in part and so not taken apart
 	BadChecksum uint64 // wrong UDP checksum; only with Config.Verify
 	Malformed   uint64 // lengths that contradict each other
+}
+
+// A Splitter is a Receiver that takes merged datagrams apart: all but a plain UDP
+// socket, for which the kernel does that.
+type Splitter interface {
+	Merged() Merged
+}
+
+// Merged counts what came merged and was taken apart.
+type Merged struct {
+	Frames    uint64 // super-frames, or messages of a UDP socket, that GSO left whole or GRO made
+	Datagrams uint64 // that they held; each was handed to the tracker
 }
 
 // A Config is what a path needs to open.

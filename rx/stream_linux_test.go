@@ -65,6 +65,9 @@ func (s *testStream) config(local string) Config {
 	return Config{Local: netip.MustParseAddrPort(local), Window: 8 << 20, Capture: math.MaxUint16}
 }
 
+// kernelPath says whether a path is a UDP socket.
+func kernelPath(path string) bool { return path == "udp" || path == "gro" }
+
 // pathNames are those of the table.
 func pathNames() (names []string) {
 	for _, p := range Paths {

@@ -20,12 +20,17 @@ func TestSuperframes(t *testing.T) {
 			r := b.open(t, path, s.config("[::]:5201"))
 			conn := a.dial(t, to)
 			packets, bytes := 0, 0
+			var merged Merged
 			for _, c := range []struct{ n, size, last int }{
 				{20, 1000, 1000}, {44, 1472, 100}, {64, 18, 18}, {2, 18, 18}, {7, 8000, 8000}, {3, 2000, 18}, {1, 500, 500},
 			} {
 				s.train(t, conn, c.n, c.size, c.last)
 				packets += c.n
 				bytes += (c.n-1)*c.size + c.last
+				if c.n > 1 {
+					merged.Frames++
+					merged.Datagrams += uint64(c.n)
+				}
 			}
 			if got := s.receive(t, r); got != packets {
 				t.Errorf("%s to %v: %d handed over, want %d", path, to, got, packets)
@@ -35,6 +40,11 @@ func TestSuperframes(t *testing.T) {
 				t.Errorf("%s to %v (-want +got)\n%s", path, to, diff)
 			}
 			if path != "udp" {
+				if diff := cmp.Diff(merged, r.(Splitter).Merged()); diff != "" {
+					t.Errorf("%s to %v: merged (-want +got)\n%s", path, to, diff)
+				}
+			}
+			if !kernelPath(path) {
 				if diff := cmp.Diff(Frames{}, frames(t, r)); diff != "" {
 					t.Errorf("%s to %v (-want +got)\n%s", path, to, diff)
 				}

@@ -15,6 +15,7 @@ import (
 // udp is a UDP socket. Only the head of each payload is copied; the kernel
 // checks the checksum over all of it nevertheless.
 type udp struct {
+	path   string // its name, for messages
 	fd     int
 	queue  messageQueue
 	clock  stampClock
@@ -25,19 +26,20 @@ type udp struct {
 func probeUDP(*Config) error { return nil }
 
 func openUDP(c *Config) (Receiver, error) {
-	r, err := newUDP(c)
+	r, err := newUDP("udp", c, max(c.Capture, 1))
 	if err != nil {
-		return nil, fmt.Errorf("rx udp: %w", err)
+		return nil, err
 	}
 	return r, nil
 }
 
-func newUDP(c *Config) (*udp, error) {
+// newUDP opens a socket for a path that captures so many bytes of each message.
+func newUDP(path string, c *Config, capture int) (*udp, error) {
 	s, err := newUDPSocket(c)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("rx %s: %w", path, err)
 	}
-	r := &udp{fd: s.fd, queue: newMessageQueue(max(c.Capture, 1))}
+	r := &udp{path: path, fd: s.fd, queue: newMessageQueue(capture)}
 	r.window, err = receiveBuffer(s.fd, c.Window)
 	if err == nil {
 		err = stampArrivals(s.fd)
@@ -46,33 +48,43 @@ func newUDP(c *Config) (*udp, error) {
 		err = s.bind(c)
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.Close())
+		return nil, errors.Join(r.wrap(err), r.Close())
 	}
 	return r, nil
 }
 
 // Receive implements Receiver.
 func (r *udp) Receive(t *track.Tracker, until time.Time) (int, error) {
-	n, err := r.queue.fetch(r.fd, until)
+	n, err := r.fetch(until)
 	if err != nil {
-		return 0, fmt.Errorf("rx udp: %w", err)
+		return 0, err
 	}
-	if n == 0 {
-		return 0, nil
-	}
-	r.clock.update()
 	for i := range n {
-		t.Datagram(r.datagram(i))
+		a := r.queue.msgs.Arrival(i)
+		t.Datagram(a.Data, a.Len, r.source(i), r.clock.monotonic(a.Wall))
 	}
 	return n, nil
 }
 
-// datagram is message i of the batch as the tracker takes it.
-func (r *udp) datagram(i int) (p []byte, size int, from probe.Source, at int64) {
-	a := r.queue.msgs.Arrival(i)
-	from.Addr, from.Port = r.queue.msgs.Source(i)
-	return a.Data, a.Len, from, r.clock.monotonic(a.Wall)
+// fetch takes the next batch of messages, waiting for it no longer than until.
+func (r *udp) fetch(until time.Time) (int, error) {
+	n, err := r.queue.fetch(r.fd, until)
+	if err != nil {
+		return 0, r.wrap(err)
+	}
+	if n > 0 {
+		r.clock.update()
+	}
+	return n, nil
 }
+
+// source is where message i of the batch came from.
+func (r *udp) source(i int) (from probe.Source) {
+	from.Addr, from.Port = r.queue.msgs.Source(i)
+	return from
+}
+
+func (r *udp) wrap(err error) error { return fmt.Errorf("rx %s: %w", r.path, err) }
 
 // Window implements Buffered.
 func (r *udp) Window() int { return r.window }
@@ -81,7 +93,7 @@ func (r *udp) Window() int { return r.window }
 func (r *udp) Drops() (Drops, error) {
 	n, err := linux.SocketDrops(r.fd)
 	if err != nil {
-		return Drops{}, fmt.Errorf("rx udp: %w", err)
+		return Drops{}, r.wrap(err)
 	}
 	return Drops{Socket: r.drops.total(n)}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/gopacket"
@@ -79,7 +80,7 @@ func Programs() []Program {
 // Linerate is one of our paths.
 func Linerate(path string, more ...string) Program {
 	return Program{
-		Name: "linerate " + path,
+		Name: strings.Join(append([]string{"linerate", path}, more...), " "),
 		Send: func(t *Target) (*exec.Cmd, error) {
 			args := append([]string{"send", fmt.Sprintf("%s:%d", t.Addr, Port), "--path", path, "--rate", "max",
 				"--frame", strconv.Itoa(t.Frame), "-t", "30", "-i", "0"}, more...)

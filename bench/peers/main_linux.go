@@ -56,6 +56,9 @@ func run(rounds int, binary string) error {
 	for _, path := range gen.Names() {
 		programs = append(programs, peer.Linerate(path))
 	}
+	for _, path := range []string{"packet", "ring"} {
+		programs = append(programs, peer.Linerate(path, "--no-gso"))
+	}
 	l, err := lab.New(lab.Config{MTU: 9000})
 	if err != nil {
 		return err

@@ -435,6 +435,7 @@ func TestAllocs(t *testing.T) {
 			allocs := testing.AllocsPerRun(100, func() {
 				template.Stamp(slot, uint16(seq%64), seq, 18+1454*int(seq%2), int64(seq))
 				template.StampPayload(slot[template.HeaderLen():], 1, seq, int64(seq))
+				template.StampSuper(slot, 1, 18, 64)
 				seq++
 			})
 			if allocs != 0 {

@@ -14,13 +14,22 @@ func (t *Template) Stamp(buf []byte, flow uint16, seq uint64, size int, mono int
 	payload := udp[udpLen:]
 	t.Stamper.Put(payload, flow, seq, mono)
 
-	sum := t.udpSum + uint64(port) + 2*uint64(length) + uint64(t.tails[size]) // length: also in the pseudo-header
-	sum = add(sum, payload[:t.Stamper.Format.Size()])
+	sum := t.pseudoSum + uint64(port) + uint64(t.Headers.DstPort) + 2*uint64(length) // also in the pseudo-header
+	sum = add(sum+uint64(t.tails[size]), payload[:t.Stamper.Format.Size()])
+	binary.BigEndian.PutUint16(udp[udpChecksumField:], udpChecksum(sum))
+	t.stampHeaders(buf, port, length)
+	if t.padded {
+		t.pad(payload[:minFrame-t.HeaderLen()], size)
+	}
+	return t.FrameLen(size)
+}
+
+// stampHeaders writes what varies in the headers of a UDP datagram of so many
+// bytes, its own checksum left aside.
+func (t *Template) stampHeaders(buf []byte, port uint16, length int) {
+	udp, ip := buf[t.udp:], buf[t.ip:]
 	binary.BigEndian.PutUint16(udp[udpSrcPort:], port)
 	binary.BigEndian.PutUint16(udp[udpLength:], uint16(length))
-	binary.BigEndian.PutUint16(udp[udpChecksumField:], udpChecksum(sum))
-
-	ip := buf[t.ip:]
 	if t.udp-t.ip == ipv4Len {
 		total := ipv4Len + length
 		binary.BigEndian.PutUint16(ip[ipv4TotalLength:], uint16(total))
@@ -28,24 +37,44 @@ func (t *Template) Stamp(buf []byte, flow uint16, seq uint64, size int, mono int
 	} else {
 		binary.BigEndian.PutUint16(ip[ipv6PayloadLength:], uint16(length))
 	}
-	if t.padded {
-		t.pad(payload[:minFrame-t.HeaderLen()], size)
-	}
-	return t.FrameLen(size)
+}
+
+// StampSuper makes the headers of a super-frame: one frame whose payload is n
+// payloads of size bytes, of consecutive packets of a flow, which the kernel or
+// the device takes apart (VIRTIO_NET_HDR_GSO_UDP_L4 of <linux/virtio_net.h>). It
+// writes the lengths and checksums of each datagram anew. For that the UDP
+// checksum has to be what it is before the datagram's own bytes are added: the
+// sum of the pseudo-header, folded and not complemented.
+//
+// The payloads begin HeaderLen bytes into the buffer, which has been through
+// Fill; StampPayload stamps them. Together they are at most 65507 bytes.
+func (t *Template) StampSuper(buf []byte, flow uint16, size, n int) {
+	length := udpLen + n*size
+	binary.BigEndian.PutUint16(buf[t.udp+udpChecksumField:], fold(t.pseudoSum+uint64(length)))
+	t.stampHeaders(buf, t.Headers.SrcPort+flow, length)
 }
 
 // pad zeros the bytes behind the payload in the shortest frame, and lays the
 // pattern again where an earlier packet left such zeros.
 func (t *Template) pad(payload []byte, size int) {
-	header := t.Stamper.Format.Size()
-	copy(payload[header:], t.payload[header:])
+	t.restore(payload)
 	if size < len(payload) {
 		clear(payload[size:])
 	}
 }
 
-// StampPayload is Stamp for a kernel path: it writes the header of a flow's
-// packet into a buffer that has been through FillPayload, and nothing behind it.
-func (t *Template) StampPayload(buf []byte, flow uint16, seq uint64, mono int64) {
-	t.Stamper.Put(buf, flow, seq, mono)
+// restore lays the pattern over padding of an earlier packet.
+func (t *Template) restore(payload []byte) {
+	header := t.Stamper.Format.Size()
+	copy(payload[header:], t.payload[header:])
+}
+
+// StampPayload is Stamp where the kernel makes the headers, or has StampSuper's: it
+// writes the probe header of a flow's packet into a payload that has been through
+// FillPayload or Fill. The payload's bytes behind its own size stay as they were.
+func (t *Template) StampPayload(payload []byte, flow uint16, seq uint64, mono int64) {
+	t.Stamper.Put(payload, flow, seq, mono)
+	if t.padded {
+		t.restore(payload[:min(len(payload), minFrame-t.HeaderLen())])
+	}
 }

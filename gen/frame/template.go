@@ -28,9 +28,9 @@ type Template struct {
 
 	// Checksums come from the sums of what is constant, so that what a buffer
 	// held before doesn't matter.
-	ipSum  uint64   // IPv4 header without total length and checksum
-	udpSum uint64   // pseudo-header and destination port, without lengths
-	tails  []uint16 // by payload size: what stands behind the probe header
+	ipSum     uint64   // IPv4 header without total length and checksum
+	pseudoSum uint64   // pseudo-header without length
+	tails     []uint16 // by payload size: what stands behind the probe header
 }
 
 // New builds the template of a test that sends payloads of the given sizes on so
@@ -70,7 +70,7 @@ func (t *Template) sum() {
 		t.ipSum = add(t.ipSum, ip[ipv4TotalLength+2:ipv4Checksum])
 		t.ipSum = add(t.ipSum, addresses)
 	}
-	t.udpSum = add(protocol+uint64(t.Headers.DstPort), addresses)
+	t.pseudoSum = add(protocol, addresses)
 	t.tails = make([]uint16, len(t.payload)+1)
 	for i := t.Stamper.Format.Size(); i < len(t.payload); i++ {
 		word := uint64(t.payload[i])
@@ -83,6 +83,9 @@ func (t *Template) sum() {
 
 // HeaderLen is the length of the headers before the payload, Ethernet's included.
 func (t *Template) HeaderLen() int { return t.udp + udpLen }
+
+// PacketLen is the length of the IP packet around a payload.
+func (t *Template) PacketLen(payload int) int { return t.HeaderLen() - t.ip + payload }
 
 // FrameLen is the length of the frame around a payload, padded to 60 bytes.
 func (t *Template) FrameLen(payload int) int { return max(t.HeaderLen()+payload, minFrame) }
@@ -100,8 +103,8 @@ func (t *Template) Fill(buf []byte) {
 	}
 }
 
-// FillPayload lays out the largest payload in buf, for a kernel path.
-// StampPayload makes any payload of the test of it.
+// FillPayload lays out the largest payload in buf, or as much of it as buf is
+// long. StampPayload makes any payload of the test of it.
 func (t *Template) FillPayload(buf []byte) { copy(buf, t.payload) }
 
 // Datagram is a whole frame of a flow around another payload of at most 65507

@@ -43,6 +43,7 @@ func newCompare(stdio Stdio) *cobra.Command {
 	add(f, &c.RX, "rx", "", "udp", "PATH", "how the receiver counts: "+strings.Join(rx.Names(), ", "), nameOf(rx.Names()))
 	add(f, &c.Trials, "trials", "", "7", "N", "trials of each path at each size, interleaved", within(1, 1000))
 	add(f, &c.Trial, "trial", "", "500ms", "TIME", "length of one trial", duration(10*time.Millisecond))
+	f.BoolVar(&c.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
 	f.BoolVarP(&c.IPv6, "ipv6", "6", false, "over IPv6")
 	out.flags(cmd)
 	return cmd

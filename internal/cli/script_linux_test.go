@@ -46,6 +46,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	var stderr, stdout bytes.Buffer
 	cmd := exec.Command(path, args[2:]...)
+	cmd.Env = append(os.Environ(), "WORK="+ts.Getenv("WORK"))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = ts.Getenv("WORK"), &stdout, &stderr
 	got := 0
 	var exit *exec.ExitError

@@ -39,7 +39,7 @@ func TestMMsg(t *testing.T) {
 		for j := range s {
 			s[j] = byte(i)
 		}
-		m.SetLen(i, size-i)
+		m.SetPart(i, 0, size-i)
 	}
 	receive := func(first, n int) {
 		t.Helper()
@@ -121,7 +121,8 @@ func TestMMsgAllocs(t *testing.T) {
 	defer m.Close()
 	buf := make([]byte, 100)
 	allocs := testing.AllocsPerRun(100, func() {
-		m.SetLen(0, 50)
+		m.SetPart(0, 0, 50)
+		m.Gather(0, 4, 1, 7)
 		if n, err := m.Send(a, 0, 4); n != 4 || err != nil {
 			t.Errorf("Send = %d, %v", n, err)
 		}

@@ -8,7 +8,8 @@ import (
 )
 
 // Room for the control messages of one arrival: the receive stamp, which is
-// struct __kernel_timespec on every machine, and a packet socket's side data.
+// struct __kernel_timespec on every machine, and a packet socket's side data or
+// what UDP_GRO tells, an int.
 var (
 	stampSpace = unix.CmsgSpace(16)
 	auxSpace   = unix.CmsgSpace(int(unsafe.Sizeof(unix.TpacketAuxdata{})))
@@ -102,6 +103,8 @@ func (b *RecvBatch) Arrival(i int) Arrival {
 		case h.Level == unix.SOL_PACKET && h.Type == unix.PACKET_AUXDATA && len(data) >= int(unsafe.Sizeof(unix.TpacketAuxdata{})):
 			aux := (*unix.TpacketAuxdata)(unsafe.Pointer(&data[0]))
 			a.Len, a.Status, a.TCI = int(aux.Len), aux.Status, aux.Vlan_tci
+		case h.Level == unix.SOL_UDP && h.Type == unix.UDP_GRO && len(data) >= 4:
+			a.Segment = int(binary.NativeEndian.Uint32(data))
 		}
 	}
 	return a

@@ -110,13 +110,7 @@ func powerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 func (r *TxRing) Len() int { return len(r.slots) }
 
 // at returns the slot k places after the next one.
-func (r *TxRing) at(k int) *txSlot {
-	i := r.head + k
-	if i >= len(r.slots) {
-		i -= len(r.slots)
-	}
-	return &r.slots[i]
-}
+func (r *TxRing) at(k int) *txSlot { return &r.slots[r.Index(k)] }
 
 // Room returns how many slots in a row from the next one are free, up to want
 // and to the length of the ring.
@@ -180,17 +174,18 @@ func (r *TxRing) takeBack(n int) int {
 	return taken
 }
 
-// Pending counts the slots that the kernel took and has not freed yet: frames
-// in a queue of the interface or of its device.
-func (r *TxRing) Pending() int {
-	pending := 0
-	for i := range r.slots {
-		if r.slots[i].status.Load() != unix.TP_STATUS_AVAILABLE {
-			pending++
-		}
+// Index is where in the ring the slot k places after the next one lies.
+func (r *TxRing) Index(k int) int {
+	i := r.head + k
+	if i >= len(r.slots) {
+		i -= len(r.slots)
 	}
-	return pending
+	return i
 }
+
+// Pending says whether the kernel took the slot that lies at i and has not freed
+// it yet: its frame is in a queue of the interface or of its device.
+func (r *TxRing) Pending(i int) bool { return r.slots[i].status.Load() != unix.TP_STATUS_AVAILABLE }
 
 // Close unmaps the ring; it may be called again. Frames that the kernel took
 // are still sent.

@@ -12,7 +12,7 @@ func TestDoctor(t *testing.T) {
 	for _, iface := range []string{"", "eth0"} {
 		findings, err := Doctor(iface)
 		must(t, err)
-		if findings[0].Level != "ok" || findings[0].What != "paths: xdp packet ring udp" || findings[1].What != "rx paths: udp ring packet" {
+		if findings[0].Level != "ok" || findings[0].What != "paths: xdp packet ring gso udp" || findings[1].What != "rx paths: udp gro ring packet" {
 			t.Errorf("iface %q: %+v", iface, findings[:2])
 		}
 		ofLink := false
@@ -25,7 +25,7 @@ func TestDoctor(t *testing.T) {
 	}
 	findings, err := Doctor("lo")
 	must(t, err)
-	if findings[0].What != "paths: udp" || !strings.Contains(findings[1].What, "no Ethernet frames") {
+	if findings[0].What != "paths: gso udp" || !strings.Contains(findings[1].What, "no Ethernet frames") {
 		t.Errorf("lo: %+v", findings)
 	}
 	_, err = Doctor("eth9")

@@ -91,6 +91,9 @@ func (p passedOver) String() string {
 
 // unfit says why a path can't send what was asked for, whatever the kernel has.
 func (r *SendRequest) unfit(p *gen.Path, route *host.Route) error {
+	if p.Name == "gso" && r.NoGSO {
+		return &UsageError{"no-gso", "contradicts path gso, which is udp with super-frames"}
+	}
 	if p.Family == gen.Kernel {
 		for _, f := range []struct {
 			name string

@@ -106,6 +106,20 @@ func TestDefaultBurst(t *testing.T) {
 	}
 }
 
+// TestBurstIsShort is BC-123: at no rate do packets that are sent back to back, and
+// so perhaps as one super-frame, take more than a millisecond of it.
+func TestBurstIsShort(t *testing.T) {
+	for pps := 1.0; pps < 1e8; pps *= 1.1 {
+		if n := defaultBurst(pps); n > 1 && float64(n)/pps > 1e-3 {
+			t.Errorf("%g packets/s: bursts of %d", pps, n)
+		}
+	}
+	const pps = 20e6 / 8000 // 20 Mbit/s of 1000 bytes
+	if n := defaultBurst(pps); n != 1 {
+		t.Errorf("20 Mbit/s of 1000 bytes: bursts of %d, want 1", n)
+	}
+}
+
 func TestAboveLine(t *testing.T) {
 	gigabit := &host.Link{Name: "eth0", SpeedBps: 1e9}
 	warning := func(rate string, link *host.Link) string {

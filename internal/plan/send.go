@@ -48,7 +48,8 @@ type SendRequest struct {
 	Path    string // a name of gen.Paths, or auto
 	Flows   int
 	Burst   int
-	Window  int // SO_SNDBUF in bytes
+	NoGSO   bool // no super-frames
+	Window  int  // SO_SNDBUF in bytes
 	Format  probe.Format
 	Pattern probe.Pattern // must be given
 
@@ -85,6 +86,7 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 			Window:     r.Window,
 			BindDevice: to.bound,
 			Bypass:     onlyQueues(to.route.Link.Qdisc),
+			NoGSO:      r.NoGSO,
 		},
 		Stack: units.Stack{IPv6: to.addr.Is6()},
 	}

@@ -131,7 +131,7 @@ func TestAuto(t *testing.T) {
 	// Raw frames to this host itself never arrive.
 	for _, dst := range []string{"127.0.0.1", "10.77.0.1", "::1", "fd77::1", "fe80::1%eth0"} {
 		c := resolved(t, to(t, dst)).Report
-		if c.Path != "udp" || !strings.Contains(c.PathReason, "passed over: xdp, packet, ring (raw frames to this host itself never arrive") {
+		if c.Path != "gso" || !strings.Contains(c.PathReason, "passed over: xdp, packet, ring (raw frames to this host itself never arrive") {
 			t.Errorf("to %s: %s, as %q", dst, c.Path, c.PathReason)
 		}
 		r := to(t, dst)
@@ -143,7 +143,7 @@ func TestAuto(t *testing.T) {
 	r := to(t, "127.0.0.1")
 	r.VLAN = &id
 	_, err := ResolveSend(t.Context(), r)
-	wantError[*HostError](t, "a VLAN on lo", err, "packet, ring (raw frames", "udp (--vlan: needs a raw path")
+	wantError[*HostError](t, "a VLAN on lo", err, "packet, ring (raw frames", "gso (--vlan: needs a raw path")
 }
 
 // TestAutoFrame has frames that the fastest path can't make.
@@ -167,6 +167,19 @@ func TestSendLoopbackSizes(t *testing.T) {
 			t.Errorf("to %s: payload %d, want %d", dst, got, want)
 		}
 	}
+}
+
+func TestNoGSO(t *testing.T) {
+	enter(t, lab.Config{})
+	r := to(t, "127.0.0.1")
+	r.NoGSO = true
+	s := resolved(t, r)
+	if s.Path.Name != "udp" || !s.Config.NoGSO || !strings.Contains(s.Report.PathReason, "gso (--no-gso") {
+		t.Errorf("%s with NoGSO %v, as %q", s.Path.Name, s.Config.NoGSO, s.Report.PathReason)
+	}
+	r.Path = "gso"
+	_, err := ResolveSend(t.Context(), r)
+	wantError[*UsageError](t, "gso without", err, "--no-gso: contradicts path gso")
 }
 
 func TestSendRawFlagsNeedARawPath(t *testing.T) {

@@ -77,13 +77,22 @@ func (o Options) compared(b *strings.Builder, c *result.Config, rows []result.Ro
 		if row.NSPerPacket != nil {
 			cpu = fmt.Sprintf("%.0f", *row.NSPerPacket)
 		}
-		t.rows = append(t.rows, []string{row.Config.Path, row.Family, ppsCells[i], bpsCells[i], ratio, spread, cpu, lostOf(&row)})
+		t.rows = append(t.rows, []string{pathOf(&row), row.Family, ppsCells[i], bpsCells[i], ratio, spread, cpu, lostOf(&row)})
 	}
 	if o.Width >= barsFrom {
 		t.insertBars(3, pps, min(o.Width-t.width()-len(gutter), maxBar))
 	}
 	o.line(b, ", ", title(c, rows)...)
 	t.write(b)
+}
+
+// pathOf names a row's path, and whether it sent super-frames, which only path gso
+// says by its name.
+func pathOf(row *result.Row) string {
+	if row.Sender != nil && row.Sender.SuperPackets > 1 && row.Config.Path != "gso" {
+		return row.Config.Path + "+gso"
+	}
+	return row.Config.Path
 }
 
 // title says what the rows of a table have in common.

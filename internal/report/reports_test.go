@@ -54,7 +54,7 @@ func maxReport() *result.Report {
 	c := r.Config
 	c.RateBps, c.RatePps, c.Rate, c.IMIX, c.FrameBytes, c.PayloadBytes = 0, 0, "max", "64:7,594:4,1518:1", 0, 0
 	c.Gateway, c.WindowAsked, c.WindowGot = "10.77.0.254", 4<<20, 208<<10
-	r.Sender.RateErrorPPM, r.Sender.Rate = nil, rateOf(1_234_567)
+	r.Sender.RateErrorPPM, r.Sender.Rate, r.Sender.SuperPackets = nil, rateOf(1_234_567), 44
 	for i := range r.Intervals {
 		r.Intervals[i].Sender.Rate = rateOf(1_234_567)
 	}
@@ -100,6 +100,7 @@ func lossyReport() *result.Report {
 	v.Gaps, v.LossBurst, v.Rate = 3, &result.LossBurst{Max: 12, P50: 3}, rateOf(6960)
 	v.PayloadBytes, v.UniquePayloadBytes = 20883*8972, 20880*8972
 	v.DelayNS.Clock = "relative"
+	v.MergedFrames, v.MergedPackets = 900, 20_100
 	v.Flows = []result.Receiver{
 		{Flow: ptr(uint16(0)), Packets: 10443, Unique: 10440, Duplicates: 2, BeyondWindow: 1, Lost: 9, LossRatio: ptr(9.0 / 10449), Rate: rateOf(3480), Reordered: 5, JitterNS: ptr(int64(1300))},
 		{Flow: ptr(uint16(1)), Packets: 10440, Unique: 10440, Lost: 9, LossRatio: ptr(9.0 / 10449), Rate: rateOf(3480), JitterNS: ptr(int64(1100))},

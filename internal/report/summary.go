@@ -39,6 +39,9 @@ func (o Options) sent(b *strings.Builder, c *result.Config, s *result.Sender) {
 		fmt.Sprintf("sent %s, %s payload in %.3f s", count(s.Packets, "packet"), units.FormatBytes(s.PayloadBytes), s.Seconds),
 		rate, o.gaps(s),
 	)...)
+	if s.SuperPackets != 0 {
+		o.line(b, "", fmt.Sprintf("super-frames of up to %s, which the kernel or the device took apart (GSO)", count(uint64(s.SuperPackets), "packet")))
+	}
 	if s.Shortfall != 0 {
 		o.line(b, ": ", nonEmpty(achieved(c, s.Rate), o.paint(yellow, were(s.Shortfall)+" given up"))...)
 	}
@@ -114,6 +117,9 @@ func (o Options) received(b *strings.Builder, r *result.Receiver) {
 		o.line(b, " · ",
 			"rate "+units.FormatBits(r.Rate.L4Bps)+" L4", units.FormatBits(r.Rate.L1Bps)+" L1", units.FormatPackets(r.Rate.PPS),
 			fmt.Sprintf("%s payload in %.3f s", units.FormatBytes(r.UniquePayloadBytes), r.Seconds))
+	}
+	if r.MergedFrames != 0 {
+		o.line(b, "", fmt.Sprintf("%s came merged in %s (GSO or GRO) and were counted one by one", count(r.MergedPackets, "packet"), count(r.MergedFrames, "super-frame")))
 	}
 	if parts := nonEmpty(jitter(r), o.ipdv(r), delay(r)); len(parts) != 0 {
 		o.line(b, " · ", parts...)

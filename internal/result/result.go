@@ -122,6 +122,7 @@ type Sender struct {
 	LatePackets  uint64       `json:"late_packets"`
 	GapNS        *Percentiles `json:"gap_ns,omitempty"`        // between departures
 	LongestBurst int          `json:"longest_burst,omitempty"` // packets sent back to back
+	SuperPackets int          `json:"super_packets,omitempty"` // most packets handed to the kernel as one super-frame; absent if none were
 	Refused      uint64       `json:"refused"`                 // times that the kernel refused a packet
 	Shortfall    uint64       `json:"shortfall"`               // packets due that were given up
 	NSPerPacket  *float64     `json:"ns_per_packet,omitempty"` // the sending thread's CPU time; absent for a paced test, where it spins
@@ -146,7 +147,9 @@ type Receiver struct {
 	LossBurst          *LossBurst   `json:"loss_burst,omitempty"`
 	BeyondWindow       uint64       `json:"beyond_window"`
 	Foreign            uint64       `json:"foreign"`
-	Corrupt            *uint64      `json:"corrupt,omitempty"` // only with --verify
+	Corrupt            *uint64      `json:"corrupt,omitempty"`        // only with --verify
+	MergedPackets      uint64       `json:"merged_packets,omitempty"` // came in super-frames that GSO left or GRO made, and were split
+	MergedFrames       uint64       `json:"merged_frames,omitempty"`  // these super-frames
 	JitterNS           *int64       `json:"jitter_ns,omitempty"`
 	IPDVNS             *Percentiles `json:"ipdv_ns,omitempty"` // of |IPDV|
 	DelayNS            *Delay       `json:"delay_ns,omitempty"`

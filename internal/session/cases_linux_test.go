@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"linerate/gen"
 	"linerate/internal/lab"
 	"linerate/internal/plan"
 	"linerate/internal/result"
@@ -35,7 +36,7 @@ func TestCorruptionIsNotLoss(t *testing.T) {
 					if r.Unique != n-n/10 || r.Lost != n/10 || *r.Corrupt != 0 {
 						t.Errorf("v6=%v %s: %d arrived, %d lost, %d corrupt; want %d lost", v6, path, r.Unique, r.Lost, *r.Corrupt, n/10)
 					}
-					if path == "udp" && (led.Unexplained != 0 || len(led.Lost) != 1 || led.Lost[0].Stage != "receiver_filter" || led.Lost[0].Packets != n/10) {
+					if (path == "udp" || path == "gro") && (led.Unexplained != 0 || len(led.Lost) != 1 || led.Lost[0].Stage != "receiver_filter" || led.Lost[0].Packets != n/10) {
 						t.Errorf("v6=%v payload %d: ledger %+v, want %d at receiver_filter", v6, payload, led, n/10)
 					}
 				}
@@ -48,7 +49,7 @@ func TestCorruptionIsNotLoss(t *testing.T) {
 // BC-013: the right average in bursts loses packets at a small queue. Sent one by
 // one, nothing is lost that the queue could have held.
 func TestPacingSparesASmallQueue(t *testing.T) {
-	for _, path := range []string{"udp", "packet", "ring"} {
+	for _, path := range gen.Names() {
 		l, err := lab.New(lab.Config{Shape: lab.Shape{Rate: 50_000_000, Burst: 3 * 1514, Limit: 5 * 1514}})
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +74,7 @@ func TestAnImpossibleRateEndsOnTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for _, path := range []string{"udp", "packet", "ring"} {
+	for _, path := range gen.Names() {
 		begun := time.Now()
 		rep := speak(t, l, false, plan.SendRequest{Frame: 64, Path: path, Duration: 500 * time.Millisecond, Rate: mustRate(t, "1T@l1")})
 		if d := time.Since(begun); d > 2*time.Second {

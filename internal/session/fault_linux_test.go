@@ -176,7 +176,7 @@ func TestLedgerNamesTheReceiversBuffer(t *testing.T) {
 			t.Fatalf("sent %d", sent.Sender.Packets)
 		}
 		for path, rep := range e.hear() {
-			if path != "udp" {
+			if path != "udp" && path != "gro" {
 				continue
 			}
 			r, led := rep.Receiver, rep.Ledger

@@ -72,6 +72,15 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 		rep.Warnings = append(rep.Warnings, fmt.Sprintf("the receiver was not told the end: %v", errEnd))
 	}
 	rep.Sender = sent(p, stats, drained, time.Duration(progress.CPU.Load()))
+	if g, ok := sender.(gen.Segmenter); ok {
+		most, refused := g.Segments()
+		if most > 1 {
+			rep.Sender.SuperPackets = most
+		}
+		if refused {
+			rep.Warnings = append(rep.Warnings, "the kernel took no super-frames: every packet left alone, as with --no-gso")
+		}
+	}
 	if errCPU == nil {
 		rep.Hosts = append(rep.Hosts, thisHost("sender", before, after))
 	}

@@ -32,6 +32,9 @@ func (c *counting) settle() error {
 		c.rep.Warnings = append(c.rep.Warnings, fmt.Sprintf(
 			"%d datagrams were of another run, and count as foreign: a second sender, or one that was restarted", n))
 	}
+	if s, ok := c.receiver.(rx.Splitter); ok {
+		total.MergedFrames, total.MergedPackets = s.Merged().Frames, s.Merged().Datagrams
+	}
 	if f, ok := c.receiver.(rx.Framed); ok {
 		c.rep.Warnings = append(c.rep.Warnings, oddities(f.Frames())...)
 	}
