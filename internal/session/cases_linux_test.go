@@ -112,7 +112,7 @@ func TestIntervalsAddUp(t *testing.T) {
 		reports <- rep
 	}()
 	<-open.once
-	speak(t, l, false, plan.SendRequest{Payload: 100, Path: "udp", Duration: time.Second, Rate: mustRate(t, "20kpps")})
+	speak(t, l, false, plan.SendRequest{Payload: 100, Path: "udp", Count: 20_000, Rate: mustRate(t, "20kpps")})
 	rep := <-reports
 	if rep == nil {
 		t.Fatal("no report")
@@ -132,8 +132,8 @@ func TestIntervalsAddUp(t *testing.T) {
 		sum.Lost += iv.Receiver.Lost
 	}
 	r := rep.Receiver
-	if n := len(rep.Intervals); n < 19 || n > 22 {
-		t.Errorf("%d intervals of 50 ms in a second", n)
+	if n := len(rep.Intervals); n < 19 || n > 60 {
+		t.Errorf("%d intervals of 50 ms in a second or a little more", n)
 	}
 	if sum.Packets != r.Packets || sum.PayloadBytes != r.PayloadBytes || sum.Unique != r.Unique ||
 		sum.Duplicates != r.Duplicates || sum.Reordered != r.Reordered {
