@@ -38,7 +38,7 @@ func TestLinkDown(t *testing.T) {
 // TestInterfaceRemoved is BC-080: a receiver whose interface is gone says so
 // each time, at once, and does not spin until then.
 func TestInterfaceRemoved(t *testing.T) {
-	for _, path := range []string{"packet", "ring"} {
+	for _, path := range []string{"packet", "ring", "ebpf"} {
 		_, b := newPair(t)
 		s := newStream(t)
 		r := b.open(t, path, s.config("[::]:5201"))
@@ -88,7 +88,7 @@ func processTime(tb testing.TB) time.Duration {
 // TestUntil holds that Receive keeps the time that it was given.
 func TestUntil(t *testing.T) {
 	_, b := newPair(t)
-	for _, path := range pathNames() {
+	for _, path := range Names() {
 		s := newStream(t)
 		r := b.open(t, path, s.config("[::]:5201"))
 		for _, wait := range []time.Duration{-time.Second, 0, time.Millisecond, 20 * time.Millisecond} {

@@ -29,4 +29,12 @@ var Paths = []Path{
 		Probe: probePacket,
 		Open:  openPacket,
 	},
+	{
+		Name:     "ebpf",
+		Doc:      "an eBPF program at the interface that counts in the kernel and drops what it counted",
+		Needs:    "CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, Linux 5.18 and an Ethernet interface",
+		InKernel: true,
+		Probe:    probeEBPF,
+		Open:     openEBPF,
+	},
 }

@@ -54,7 +54,7 @@ func newRaw(path string, c *Config) (*raw, error) {
 // Ethernet header.
 func ethernet(name string) (*net.Interface, error) {
 	if name == "" {
-		return nil, errors.New("a packet socket needs an interface: give --iface, or use --rx udp")
+		return nil, errors.New("it needs an interface: give --iface, or use --rx udp")
 	}
 	iface, err := net.InterfaceByName(name)
 	if err != nil {

@@ -28,6 +28,14 @@ type Receiver interface {
 	Close() error
 }
 
+// A Counter is a Receiver that counts inside the kernel. Receive brings the tracker
+// up to what was counted by then.
+type Counter interface {
+	Receiver
+	// Settle ends the count and brings the tracker all that it needs to finish.
+	Settle(t *track.Tracker) error
+}
+
 // Drops is what the kernel lost for want of room at the receiving socket or ring.
 // Merged datagrams count as one: it does not look into what it drops.
 type Drops struct {
@@ -35,7 +43,7 @@ type Drops struct {
 	// socket's number holds those with a wrong checksum, too, which the host
 	// counts as InCsumErrors: the kernel has one counter for both.
 	Socket  uint64
-	Program uint64 // ring full; before Linux 6.2 also frames of datagrams that GSO or GRO merged
+	Program uint64 // ring full, or a flow that other CPUs kept busy; before Linux 6.2 also frames of datagrams that GSO or GRO merged
 }
 
 // A Buffered is a Receiver with a socket buffer.
@@ -51,11 +59,18 @@ type Framed interface {
 	Frames() Frames
 }
 
+// A Noted is a Receiver of which the report has to say how it runs.
+type Noted interface {
+	Note() string // one line; empty for nothing
+}
+
 // Frames counts frames to the port, by what was special about them.
 type Frames struct {
 	Tagged    uint64 // had an 802.1Q tag
 	TCI       uint16 // the tag of the last of them: priority 3 bits, DEI 1, VLAN id 12
 	Fragments uint64 // first fragments: datagrams that count as arrived, whatever became of their rest
+	// BeyondFlows are foreign, as the path has no room for flows of such numbers.
+	BeyondFlows uint64
 
 	// These were not handed to the tracker.
 	Superframes uint64 // datagrams that GSO or GRO merged, captured in part and so not taken apart
@@ -83,6 +98,7 @@ type Config struct {
 	Window    int            // SO_RCVBUF asked for, in bytes; 0 leaves the kernel's
 	Capture   int            // payload bytes that the tracker wants to see of each datagram
 	Verify    bool           // raw paths capture whole frames and check the UDP checksums that the kernel did not
+	Most      uint64         // packets that a Counter counts; 0 for no limit
 }
 
 // A Path is a row of the table of receive paths.
@@ -90,8 +106,11 @@ type Path struct {
 	Name  string
 	Doc   string
 	Needs string
-	Probe func(*Config) error
-	Open  func(*Config) (Receiver, error)
+	// InKernel paths are Counters. They know the native format alone, look at no
+	// payloads behind its header, and leave no other path anything to count.
+	InKernel bool
+	Probe    func(*Config) error
+	Open     func(*Config) (Receiver, error)
 }
 
 // Names lists the receive paths of this platform in the order of the table.

@@ -2,6 +2,7 @@ package rx
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"time"
 
@@ -40,12 +41,20 @@ const (
 // Count lets r hand to t what arrives until a limit is reached, the sender is
 // done, ctx ends or the path fails. Once packets come it calls tick every
 // interval from the first arrival on, until the sender has ended (an interval of
-// 0: never). It keeps a
-// thread to itself.
+// 0: never). It keeps a thread to itself. When it returns, t has all that r
+// counted.
 func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval time.Duration, tick func(track.Totals)) (Reason, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
+	reason, err := count(ctx, r, t, l, interval, tick)
+	if c, ok := r.(Counter); ok {
+		err = errors.Join(err, c.Settle(t))
+	}
+	return reason, err
+}
+
+func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval time.Duration, tick func(track.Totals)) (Reason, error) {
 	begun := time.Now()
 	var first, next, last, ended time.Time // of packets of the test, the next tick, the end marker
 	var latest int64                       // arrival of the packet at last

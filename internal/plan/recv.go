@@ -57,7 +57,7 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 		return nil, err
 	}
 	p := &Receive{
-		Config: rx.Config{Local: l.local, Window: r.Window, Verify: r.Verify},
+		Config: rx.Config{Local: l.local, Window: r.Window, Verify: r.Verify, Most: r.Count},
 		Track:  track.Config{Format: r.Format, Most: r.Count, WallOffset: linux.WallOffset()},
 		Limits: rx.Limits{Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
 	}
@@ -143,6 +143,14 @@ func (p *Receive) choosePath(name string, l *listener) error {
 	var err error
 	if p.Path, err = rx.Find(name); err != nil {
 		return &UsageError{"rx", err.Error()}
+	}
+	if p.Path.InKernel {
+		if p.Config.Verify {
+			return &UsageError{"verify", fmt.Sprintf("rx %s looks at no payloads: use another --rx", name)}
+		}
+		if p.Track.Format != probe.Native {
+			return &UsageError{"format", fmt.Sprintf("rx %s knows the format %v alone: use another --rx", name, probe.Native)}
+		}
 	}
 	if slices.Contains(kernelPaths, name) {
 		if l.holder != nil {

@@ -133,6 +133,8 @@ func TestReceiveRefused(t *testing.T) {
 		{"the other family", func(r *RecvRequest) { r.Addr, r.V6 = "10.77.0.1", true }, false, "10.77.0.1 is not an IPv6 address"},
 		{"no port", func(r *RecvRequest) { r.Addr = "10.77.0.1:0" }, false, "1 to 65535"},
 		{"no such path", func(r *RecvRequest) { r.RX = "telepathy" }, false, "--rx"},
+		{"payloads of the kernel", func(r *RecvRequest) { r.RX, r.Verify = "ebpf", true }, false, "--verify: rx ebpf looks at no payloads"},
+		{"formats of the kernel", func(r *RecvRequest) { r.RX, r.Format = "ebpf", probe.IPerf2 }, false, "--format: rx ebpf knows the format probe alone"},
 	} {
 		r := at("")
 		tt.change(&r)

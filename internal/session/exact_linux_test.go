@@ -25,24 +25,27 @@ type counts struct {
 	Packets, Unique, Lost, Duplicates, Reordered, Gaps, LongestGap uint64
 }
 
-// expected plays an impairment on n packets of one flow, the plain way: a list of
-// arrivals and a set of numbers.
-func expected(n uint64, i *lab.Impairment) counts {
+// expected plays an impairment on n packets of some flows in turn, the plain way:
+// a list of arrivals and a set of numbers.
+func expected(n, flows uint64, i *lab.Impairment) counts {
 	var c counts
-	seen := make([]bool, n)
-	var next uint64
-	arrive := func(seq uint64) {
+	seen := make([][]bool, flows)
+	for f := range seen {
+		seen[f] = make([]bool, n/flows)
+	}
+	next := make([]uint64, flows)
+	arrive := func(flow, seq uint64) {
 		c.Packets++
-		if seen[seq] {
+		if seen[flow][seq] {
 			c.Duplicates++
 			return
 		}
-		seen[seq] = true
+		seen[flow][seq] = true
 		c.Unique++
-		if seq < next {
+		if seq < next[flow] {
 			c.Reordered++
 		} else {
-			next = seq + 1
+			next[flow] = seq + 1
 		}
 	}
 	every := func(k, of uint64) bool { return of > 0 && k%of == of-1 }
@@ -50,29 +53,31 @@ func expected(n uint64, i *lab.Impairment) counts {
 		if every(k, i.DropEvery) || i.DropFrom <= k && k < i.DropTo {
 			continue
 		}
-		seq := k
+		flow, seq := k%flows, k/flows
 		if i.SwapEvery > 0 {
-			switch k % i.SwapEvery {
+			switch seq % i.SwapEvery {
 			case i.SwapEvery - 2:
-				seq = k + 1
+				seq++
 			case i.SwapEvery - 1:
-				seq = k - 1
+				seq--
 			}
 		}
-		arrive(seq)
+		arrive(flow, seq)
 		if every(k, i.DupEvery) {
-			arrive(seq)
+			arrive(flow, seq)
 		}
 	}
 	c.Lost = n - c.Unique
-	var run uint64
-	for _, s := range append(seen, true) {
-		if !s {
-			run++
-		} else if run > 0 {
-			c.Gaps++
-			c.LongestGap = max(c.LongestGap, run)
-			run = 0
+	for _, seen := range seen {
+		var run uint64
+		for _, s := range append(seen, true) {
+			if !s {
+				run++
+			} else if run > 0 {
+				c.Gaps++
+				c.LongestGap = max(c.LongestGap, run)
+				run = 0
+			}
 		}
 	}
 	return c
@@ -114,16 +119,27 @@ func (deaf) Started(*result.Report)                    {}
 func (deaf) Interval(*result.Report, *result.Interval) {}
 func (deaf) Progress(string)                           {}
 
-// listen opens a receiver of every path at b and waits until all are open. Only
-// one of them can have the port: over IPv4 udp, over IPv6 gro.
-func listen(t *testing.T, l *lab.Lab, v6 bool, change func(*plan.RecvRequest)) *ears {
-	t.Helper()
-	e := &ears{t: t, done: make(chan ear, len(rx.Paths))}
+// bystanders are the paths that leave others the traffic. Only one of them can
+// have the port, and is the first: over IPv4 udp, over IPv6 gro.
+func bystanders(v6 bool) (paths []string) {
 	other := map[bool]string{false: "gro", true: "udp"}[v6]
-	for _, name := range rx.Names() { // the one that needs the port is first
-		if name == other {
-			continue
+	for _, p := range rx.Paths {
+		if !p.InKernel && p.Name != other {
+			paths = append(paths, p.Name)
 		}
+	}
+	return paths
+}
+
+// listen opens a receiver of each path at b, one after another; of all bystanders
+// if none is named.
+func listen(t *testing.T, l *lab.Lab, v6 bool, change func(*plan.RecvRequest), paths ...string) *ears {
+	t.Helper()
+	if paths == nil {
+		paths = bystanders(v6)
+	}
+	e := &ears{t: t, done: make(chan ear, len(paths))}
+	for _, name := range paths {
 		open := started{make(chan struct{})}
 		go func() {
 			var rep *result.Report
@@ -286,16 +302,17 @@ func rateFor(frame int) string {
 	return "60kpps"
 }
 
-// exact sends n packets through an impairment and wants every receive path to
+// exact sends n packets through an impairment and wants each receive path to
 // report just what it did. On a busy machine a receiver may be taken away for
 // longer than its ring or buffer lasts; it says so in its ledger, and then the
 // wire was not the only one to lose packets and the run is made again.
-func exact(t *testing.T, v6 bool, n uint64, i lab.Impairment, r plan.SendRequest) {
+func exact(t *testing.T, v6 bool, n uint64, i lab.Impairment, r plan.SendRequest, paths ...string) {
 	t.Helper()
 	i.Port, i.Magic = 5201, magic
+	r.Flows = max(1, r.Flows)
 	const tries = 4
 	for try := 1; ; try++ {
-		reports := impaired(t, v6, n, i, r)
+		reports := impaired(t, v6, n, i, r, paths)
 		overrun := ""
 		for path, rep := range reports {
 			for _, s := range rep.Ledger.Lost {
@@ -306,7 +323,7 @@ func exact(t *testing.T, v6 bool, n uint64, i lab.Impairment, r plan.SendRequest
 			t.Logf("again: %s", overrun)
 			continue
 		}
-		want := expected(n, &i)
+		want := expected(n, uint64(r.Flows), &i)
 		for path, rep := range reports {
 			if diff := cmp.Diff(want, got(rep.Receiver)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s%+v", path, diff, rep.Ledger)
@@ -321,21 +338,21 @@ func exact(t *testing.T, v6 bool, n uint64, i lab.Impairment, r plan.SendRequest
 }
 
 // impaired makes one run of exact and holds the wire to what it should do.
-func impaired(t *testing.T, v6 bool, n uint64, i lab.Impairment, r plan.SendRequest) map[string]*result.Report {
+func impaired(t *testing.T, v6 bool, n uint64, i lab.Impairment, r plan.SendRequest, paths []string) map[string]*result.Report {
 	t.Helper()
 	l, err := lab.New(lab.Config{MTU: 9000, Impair: &i})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { t.Helper(); check(t, l.Close()) }()
-	e := listen(t, l, v6, nil)
+	e := listen(t, l, v6, nil, paths...)
 	r.Count = n
 	sent := speak(t, l, v6, r)
 	if sent.Sender.Packets != n {
 		t.Fatalf("sent %d packets, want %d", sent.Sender.Packets, n)
 	}
 	reports := e.hear()
-	want := expected(n, &i)
+	want := expected(n, uint64(r.Flows), &i)
 	done, _, err := l.Impaired()
 	check(t, err)
 	if done.Seen != n || done.Duplicated != want.Duplicates || done.Seen-done.Dropped != want.Unique || done.Superframes != 0 {

@@ -65,7 +65,7 @@ func TestSenderSurvivesItsInterface(t *testing.T) {
 
 // So does one of the receiver's.
 func TestReceiverSurvivesItsInterface(t *testing.T) {
-	for _, path := range []string{"udp", "packet", "ring"} {
+	for _, path := range []string{"udp", "packet", "ring", "ebpf"} {
 		for _, f := range faults {
 			t.Run(path+"/"+f.name, func(t *testing.T) {
 				l, err := lab.New(lab.Config{})

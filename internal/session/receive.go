@@ -28,6 +28,9 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 	if b, ok := receiver.(rx.Buffered); ok {
 		rep.Config.WindowAsked, rep.Config.WindowGot = p.Config.Window, b.Window()/kernelDoubles
 	}
+	if n, ok := receiver.(rx.Noted); ok && n.Note() != "" {
+		rep.Warnings = append(rep.Warnings, n.Note())
+	}
 	link, err := watch(p.Config.IfIndex)
 	if err != nil {
 		return nil, err

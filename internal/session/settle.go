@@ -155,6 +155,9 @@ func oddities(f rx.Frames) []string {
 	if f.Malformed > 0 {
 		w = append(w, fmt.Sprintf("%d frames to the port had lengths that contradict each other", f.Malformed))
 	}
+	if f.BeyondFlows > 0 {
+		w = append(w, fmt.Sprintf("%d datagrams were of more flows than this path has room for, and count as foreign: use another --rx", f.BeyondFlows))
+	}
 	if f.Fragments > 0 {
 		w = append(w, fmt.Sprintf("%d datagrams came in fragments; each counts by its first", f.Fragments))
 	}

@@ -8,10 +8,11 @@ import (
 
 const (
 	// slack is how far a number may be ahead of those before it without more
-	// ado, and maxRate how much farther for each ns of silence: 100 Gbit/s is
-	// 148.8 packets of 64 bytes a µs.
-	slack   = 8 * Window
-	maxRate = 0.15
+	// ado, and ratePackets how much farther for each rateNS of silence: 100 Gbit/s
+	// is 148.8 packets of 64 bytes a µs.
+	slack       = 8 * Window
+	ratePackets = 3
+	rateNS      = 20
 )
 
 // unknown stands for a count that the sender hasn't told.
@@ -73,7 +74,8 @@ func (f *flow) plausible(a *arrival) bool {
 	if a.seq < f.next || a.seq-f.next <= slack {
 		return true
 	}
-	return f.Packets > 0 && float64(a.seq-f.next-slack) <= maxRate*float64(a.at-f.last)
+	silence := uint64(max(0, a.at-f.last))
+	return f.Packets > 0 && a.seq-f.next-slack <= silence/rateNS*ratePackets
 }
 
 // carriesOn reports whether an arrival bears out the number in doubt, as RFC

@@ -96,6 +96,7 @@ type Tracker struct {
 	last      int64
 	source    probe.Source // of the first packet that counted
 	foreign   uint64
+	kernel    uint64 // of foreign, those that Load brought
 	otherRuns uint64 // of foreign, probes of another run
 	packets   uint64 // that counted, of all flows
 	end       *probe.EndMarker
@@ -129,7 +130,7 @@ func New(c Config) *Tracker {
 // to it bears it out; then both count. So neither a late start nor a forged
 // number spoils the result.
 func (t *Tracker) Datagram(p []byte, size int, from probe.Source, at int64) {
-	if t.config.Most > 0 && t.packets >= t.config.Most {
+	if t.full() {
 		return
 	}
 	h, kind := t.config.Format.Parse(p)
@@ -144,6 +145,9 @@ func (t *Tracker) Datagram(p []byte, size int, from probe.Source, at int64) {
 		t.foreign++
 	}
 }
+
+// full reports whether as many packets have been counted as were asked for.
+func (t *Tracker) full() bool { return t.config.Most > 0 && t.packets >= t.config.Most }
 
 // data reports whether the packet counts.
 func (t *Tracker) data(p []byte, h probe.Header, size int, from probe.Source, at int64) bool {
@@ -207,13 +211,16 @@ func (t *Tracker) question(f *flow, a *arrival) bool {
 
 // accept counts a packet of the test.
 func (t *Tracker) accept(f *flow, a *arrival) {
+	if t.full() {
+		return
+	}
 	if !t.started {
 		t.start(a)
 	}
 	if f.delays == nil {
 		t.enter(f)
 	}
-	t.last = a.at
+	t.last = max(t.last, a.at)
 	t.packets++
 	if !f.count(a) {
 		return
