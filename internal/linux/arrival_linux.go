@@ -13,6 +13,8 @@ type Arrival struct {
 	Len  int    // bytes on arrival, captured or not
 	Wall int64  // the kernel's receive stamp in ns since 1970 UTC; 0 if there is none
 
+	Mono int64 // CLOCK_MONOTONIC in ns that the XDP program of an AF_XDP socket left; 0 if it left none
+
 	// These only a packet socket knows.
 	Status  uint32 // TP_STATUS_* of <linux/if_packet.h>
 	TCI     uint16 // 802.1Q tag that the kernel took out of the frame, if Status has TP_STATUS_VLAN_VALID
