@@ -65,7 +65,13 @@ func TestInterfaceErrors(t *testing.T) {
 		t.Run(p.Name+"/mtu", func(t *testing.T) {
 			l, s := open(t)
 			l.check(l.onA.LinkSetMTU(l.a, 1500))
-			expect(t, s, unix.EMSGSIZE)
+			if p.Name == "afxdp" { // which the kernel doesn't hold to the MTU
+				if n, err := s.Send(burst); n != 64 || err != nil {
+					t.Errorf("Send = %d, %v, beyond the MTU", n, err)
+				}
+			} else {
+				expect(t, s, unix.EMSGSIZE)
+			}
 			l.check(l.onA.LinkSetMTU(l.a, testMTU))
 			if n, err := s.Send(burst); n != 64 || err != nil {
 				t.Errorf("Send = %d, %v, after the MTU was small for a while", n, err)
