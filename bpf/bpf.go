@@ -14,3 +14,4 @@ package bpf
 //go:generate bpf2go count count.bpf.c
 //go:generate bpf2go pass pass.bpf.c
 //go:generate bpf2go xmit xmit.bpf.c
+//go:generate bpf2go xsk xsk.bpf.c

@@ -22,4 +22,12 @@ var Paths = []Path{
 		Probe: probePacket,
 		Open:  openPacket,
 	},
+	{
+		Name:  "afxdp",
+		Doc:   "AF_XDP sockets, to which an XDP program redirects our datagrams before the stack sees them",
+		Needs: "CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and an Ethernet interface without an XDP program",
+		Takes: true,
+		Probe: probeAFXDP,
+		Open:  openAFXDP,
+	},
 }

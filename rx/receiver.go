@@ -77,6 +77,7 @@ type Path struct {
 	Name  string
 	Doc   string
 	Needs string
+	Takes bool // takes the datagrams away: nothing else of this host gets them
 	Probe func(*Config) error
 	Open  func(*Config) (Receiver, error)
 }

@@ -114,11 +114,16 @@ func (deaf) Started(*result.Report)                    {}
 func (deaf) Interval(*result.Report, *result.Interval) {}
 func (deaf) Progress(string)                           {}
 
-// listen opens a receiver of every path at b and waits until all are open.
+// listen opens a receiver of every path at b that leaves the others something,
+// and waits until all are open.
 func listen(t *testing.T, l *lab.Lab, v6 bool, change func(*plan.RecvRequest)) *ears {
 	t.Helper()
 	e := &ears{t: t, done: make(chan ear, len(rx.Paths))}
-	for _, name := range rx.Names() { // udp first: it is the one that needs the port
+	for _, path := range rx.Paths { // udp first: it is the one that needs the port
+		if path.Takes {
+			continue
+		}
+		name := path.Name
 		open := started{make(chan struct{})}
 		go func() {
 			var rep *result.Report
