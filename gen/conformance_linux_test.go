@@ -70,7 +70,10 @@ func TestVLAN(t *testing.T) {
 				}
 				for _, size := range []int{18, most} { // the largest also has a tag beyond the MTU
 					tpl := l.template(p.Family, addr, 2, &vlan, size)
-					newExpect(tpl, l).send(l.open(p, l.config(tpl)), r, 100, size)
+					s, err := p.Open(l.config(tpl))
+					l.check(err)
+					newExpect(tpl, l).send(s, r, 100, size)
+					l.check(s.Close())
 				}
 			}
 		})

@@ -65,9 +65,15 @@ func TestInterfaceErrors(t *testing.T) {
 		t.Run(p.Name+"/mtu", func(t *testing.T) {
 			l, s := open(t)
 			l.check(l.onA.LinkSetMTU(l.a, 1500))
-			expect(t, s, unix.EMSGSIZE)
-			if n, err := s.Send(pace.Burst{N: 1, Size: 8000}); n != 0 || !errors.Is(err, unix.EMSGSIZE) {
-				t.Errorf("Send of one packet = %d, %v, want EMSGSIZE", n, err)
+			if p.Name == "afxdp" { // which the kernel doesn't hold to the MTU
+				if n, err := s.Send(burst); n != 64 || err != nil {
+					t.Errorf("Send = %d, %v, beyond the MTU", n, err)
+				}
+			} else {
+				expect(t, s, unix.EMSGSIZE)
+				if n, err := s.Send(pace.Burst{N: 1, Size: 8000}); n != 0 || !errors.Is(err, unix.EMSGSIZE) {
+					t.Errorf("Send of one packet = %d, %v, want EMSGSIZE", n, err)
+				}
 			}
 			l.check(l.onA.LinkSetMTU(l.a, testMTU))
 			if n, err := s.Send(burst); n != 64 || err != nil {

@@ -324,7 +324,7 @@ func variants() (all []*Path) {
 			continue // it has tests of its own, with a peer that takes XDP frames
 		}
 		all = append(all, p)
-		if p.Family == Raw {
+		if p.Family == Raw && !p.Unqueued {
 			alone := *p
 			alone.Name += " alone"
 			alone.Open = func(cfg *Config) (Sender, error) {

@@ -5,14 +5,24 @@ package gen
 // which is how single packets leave, gso is udp, and packet 1.4 times as fast.
 var Paths = []Path{
 	{
-		Name:   "xdp",
-		Family: Raw,
-		Doc:    "BPF_PROG_RUN: whole frames that an XDP program makes and numbers in the kernel",
-		Needs:  "root, Linux 5.18, and an Ethernet interface whose driver sends XDP frames",
-		Probe:  probeXDP,
-		Trial:  trialXDP,
-		Open:   openXDP,
-		Bursts: xdpBursts,
+		Name:     "xdp",
+		Family:   Raw,
+		Doc:      "BPF_PROG_RUN: whole frames that an XDP program makes and numbers in the kernel",
+		Needs:    "root, Linux 5.18, and an Ethernet interface whose driver sends XDP frames",
+		Probe:    probeXDP,
+		Trial:    trialXDP,
+		Open:     openXDP,
+		Bursts:   xdpBursts,
+		Unqueued: true,
+	},
+	{
+		Name:     "afxdp",
+		Family:   Raw,
+		Doc:      "AF_XDP: whole frames in memory shared with the kernel, straight to the driver",
+		Needs:    "CAP_NET_RAW, an Ethernet interface and a free queue 0 of it",
+		Unqueued: true,
+		Probe:    probeAFXDP,
+		Open:     openAFXDP,
 	},
 	{
 		Name:   "packet",

@@ -66,6 +66,9 @@ type Config struct {
 	// as super-frames, and not with Bypass: that loses those which the device can't
 	// take apart itself.
 	NoGSO bool
+	// ZeroCopy lets the driver send from our memory where it can. For that it
+	// may set up its queues anew, and the link can drop.
+	ZeroCopy bool
 }
 
 // A Family says whose headers a path sends: the kernel's or ours.
@@ -82,6 +85,9 @@ type Path struct {
 	Family Family
 	Doc    string // one line for help
 	Needs  string // capability or kernel feature, for messages
+	// Unqueued says that frames go past the queueing discipline always, one that
+	// shapes included.
+	Unqueued bool
 	// Probe says why the path can't run here, or nil: found by trying, and
 	// without a frame on the wire.
 	Probe func(*Config) error

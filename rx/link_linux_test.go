@@ -13,7 +13,7 @@ import (
 func TestLinkDown(t *testing.T) {
 	a, b := newPair(t)
 	link := b.link(t)
-	for _, path := range []string{"packet", "ring"} {
+	for _, path := range []string{"packet", "ring", "afxdp"} {
 		s := newStream(t)
 		r := b.open(t, path, s.config("10.0.0.2:5201"))
 		receive := func() (int, error) { return r.Receive(s.tracker, time.Now().Add(20*time.Millisecond)) }
@@ -38,7 +38,7 @@ func TestLinkDown(t *testing.T) {
 // TestInterfaceRemoved is BC-080: a receiver whose interface is gone says so
 // each time, at once, and does not spin until then.
 func TestInterfaceRemoved(t *testing.T) {
-	for _, path := range []string{"packet", "ring", "ebpf"} {
+	for _, path := range []string{"packet", "ring", "ebpf", "afxdp"} {
 		_, b := newPair(t)
 		s := newStream(t)
 		r := b.open(t, path, s.config("[::]:5201"))

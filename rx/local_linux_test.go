@@ -132,7 +132,7 @@ func TestMulticast(t *testing.T) {
 // free or taken.
 func TestManners(t *testing.T) {
 	a, b := newPair(t)
-	for _, path := range []string{"packet", "ring"} {
+	for _, path := range []string{"packet", "ring", "afxdp"} {
 		for _, taken := range []bool{false, true} {
 			s := newStream(t)
 			other := "0.0.0.0:5202"

@@ -66,6 +66,12 @@ func TestMerged(t *testing.T) {
 					}
 					// What GRO merges is up to when the packets come.
 					got := splitter.Merged()
+					if path == "afxdp" { // an XDP program gets frames before anything merges them
+						if got != (Merged{}) {
+							t.Errorf("merged: %+v", got)
+						}
+						return
+					}
 					if by == "GSO" && got != (Merged{datagrams / train, datagrams}) ||
 						by == "GRO" && (got.Frames == 0 || got.Datagrams < 2*got.Frames || got.Datagrams > datagrams) ||
 						by == "nobody" && got != (Merged{}) {

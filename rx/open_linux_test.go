@@ -31,7 +31,7 @@ func TestRefused(t *testing.T) {
 	b.do(t, func() error {
 		return netlink.LinkAdd(&netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: "tun0"}, Mode: netlink.TUNTAP_MODE_TUN})
 	})
-	for _, path := range []string{"packet", "ring", "ebpf"} {
+	for _, path := range []string{"packet", "ring", "ebpf", "afxdp"} {
 		for iface, want := range map[string]string{
 			"lo":    "rx " + path + ": lo carries no Ethernet frames; use --rx udp",
 			"tun0":  "rx " + path + ": tun0 carries no Ethernet frames; use --rx udp",
@@ -141,7 +141,7 @@ func TestFind(t *testing.T) {
 	if p, err := Find("ring"); err != nil || p.Name != "ring" {
 		t.Errorf("%v, %v", p, err)
 	}
-	const want = `no receive path "rings" here; there is udp, gro, ring, packet, ebpf`
+	const want = `no receive path "rings" here; there is udp, gro, ring, packet, ebpf, afxdp`
 	if _, err := Find("rings"); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -34,7 +34,16 @@ var Paths = []Path{
 		Doc:      "an eBPF program at the interface that counts in the kernel and drops what it counted",
 		Needs:    "CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, Linux 5.18 and an Ethernet interface",
 		InKernel: true,
+		Takes:    true,
 		Probe:    probeEBPF,
 		Open:     openEBPF,
+	},
+	{
+		Name:  "afxdp",
+		Doc:   "AF_XDP sockets, to which an XDP program redirects our datagrams before the stack sees them",
+		Needs: "CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and an Ethernet interface without an XDP program",
+		Takes: true,
+		Probe: probeAFXDP,
+		Open:  openAFXDP,
 	},
 }

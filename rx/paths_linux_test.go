@@ -168,6 +168,7 @@ func TestDrops(t *testing.T) {
 		{"gro", openGRO},
 		{"packet", openPacket},
 		{"ring", func(c *Config) (Receiver, error) { return newRing(c, 1) }},
+		{"afxdp", openAFXDP},
 	} {
 		s := newStream(t)
 		config := s.config("[::]:5201")
@@ -216,6 +217,8 @@ func TestChecksum(t *testing.T) {
 		{"ring", true, n, n},
 		{"packet", false, 2 * n, 0},
 		{"ring", false, 2 * n, 0},
+		{"afxdp", true, n, n},
+		{"afxdp", false, 2 * n, 0},
 	} {
 		s := newStream(t)
 		config := s.config("[::]:5201")
@@ -271,7 +274,7 @@ func TestTwoTags(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	a, b := newPair(t)
 	put := a.wire(t)
-	for _, path := range []string{"packet", "ring"} {
+	for _, path := range []string{"packet", "ring", "afxdp"} {
 		s := newStream(t)
 		r := b.open(t, path, s.config("[::]:5201"))
 		put(testFrame{srcMAC: a.mac, dstMAC: b.mac, src: client4, dst: server4, payload: s.payload(100), udpLen: 109}.bytes())

@@ -106,8 +106,11 @@ type Path struct {
 	Name  string
 	Doc   string
 	Needs string
-	// InKernel paths are Counters. They know the native format alone, look at no
-	// payloads behind its header, and leave no other path anything to count.
+	// Takes is of paths that take the datagrams away: nothing else of this host
+	// gets them.
+	Takes bool
+	// InKernel paths are Counters. They know the native format alone, and look at
+	// no payloads behind its header.
 	InKernel bool
 	Probe    func(*Config) error
 	Open     func(*Config) (Receiver, error)

@@ -39,6 +39,9 @@ func TestSuperframes(t *testing.T) {
 			if diff := cmp.Diff(want, s.tracker.Totals().Counts); diff != "" {
 				t.Errorf("%s to %v (-want +got)\n%s", path, to, diff)
 			}
+			if path == "afxdp" { // its program has the sender take them apart
+				merged = Merged{}
+			}
 			if path != "udp" {
 				if diff := cmp.Diff(merged, r.(Splitter).Merged()); diff != "" {
 					t.Errorf("%s to %v: merged (-want +got)\n%s", path, to, diff)

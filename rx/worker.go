@@ -46,6 +46,9 @@ const (
 func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval time.Duration, tick func(track.Totals)) (Reason, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if h, ok := r.(hasty); ok {
+		defer h.hasten()()
+	}
 
 	reason, err := count(ctx, r, t, l, interval, tick)
 	if c, ok := r.(Counter); ok {
@@ -99,6 +102,10 @@ func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval
 		}
 	}
 }
+
+// A hasty Receiver wants the calling thread to run before others, as it loses
+// what comes while it waits for a processor. It returns how to end that.
+type hasty interface{ hasten() (undo func()) }
 
 // earlier is the earlier of two times, of which b may be unset.
 func earlier(a, b time.Time) time.Time {

@@ -10,6 +10,7 @@ type Arrival struct {
 	// Segment is the UDP payload bytes of each of the datagrams that GSO or GRO
 	// merged; 0 for an ordinary one, and where the socket does not tell.
 	Segment int
+	Mono    int64 // CLOCK_MONOTONIC in ns that the XDP program of an AF_XDP socket left; 0 if it left none
 
 	// These only a packet socket knows.
 	Status uint32 // TP_STATUS_* of <linux/if_packet.h>

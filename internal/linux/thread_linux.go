@@ -3,6 +3,7 @@ package linux
 import (
 	"fmt"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,27 @@ func PinThread(cpu int) error {
 	set.Set(cpu)
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return fmt.Errorf("pin to processor %d: %w (see taskset -p for the ones allowed)", cpu, err)
+	}
+	return nil
+}
+
+// Realtime lets the calling thread run before all ordinary ones (SCHED_FIFO at
+// its lowest priority, sched(7)), which needs CAP_SYS_NICE, and returns how to
+// end that, on the same thread. Threads that are started from here are ordinary.
+// Work that takes long must not be done so.
+func Realtime() (undo func(), err error) {
+	const fifo, other, resetOnFork = 1, 0, 0x40000000 // <linux/sched.h>
+	if err := setScheduler(fifo|resetOnFork, 1); err != nil {
+		return nil, fmt.Errorf("sched_setscheduler SCHED_FIFO: %w (needs CAP_SYS_NICE)", err)
+	}
+	return func() { setScheduler(other, 0) }, nil
+}
+
+func setScheduler(policy uintptr, priority int32) error {
+	// struct sched_param has one int.
+	_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, 0, policy, uintptr(unsafe.Pointer(&priority)))
+	if errno != 0 {
+		return errno
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ func (s *Send) choosePath(r *SendRequest, o offer, route *host.Route) (reason st
 		if err := s.Path.Try(&s.Config); err != nil {
 			return "", &HostError{err}
 		}
+		s.Config.ZeroCopy = true // what was asked for by name may trouble the device
 		return "", nil
 	}
 	var passed passedOver
@@ -53,16 +54,14 @@ func (s *Send) choosePath(r *SendRequest, o offer, route *host.Route) (reason st
 	return fmt.Sprintf("%s is the fastest that can run here; passed over: %v", s.Path.Name, passed), nil
 }
 
-// unasked says why auto leaves a path alone that could do it, of a path whose calls
-// are dear: it sends the packets of a rate in longer bursts than others need to, and
-// goes past a queueing discipline that was put there to hold it.
+// unasked says why auto leaves a path alone that could do it: one whose calls are
+// dear sends the packets of a rate in longer bursts than others need to, and some
+// go past a queueing discipline that was put there to hold them.
 func (s *Send) unasked(p *gen.Path, r *SendRequest, o offer) error {
 	switch {
-	case p.Bursts == nil:
-		return nil
-	case o.pps != 0 || r.Burst != 0:
+	case p.Bursts != nil && (o.pps != 0 || r.Burst != 0):
 		return fmt.Errorf("path %s: for --rate max without --burst: it sends in long bursts", p.Name)
-	case !s.Config.Bypass:
+	case p.Unqueued && !s.Config.Bypass:
 		return fmt.Errorf("path %s: goes past the queueing discipline of %s", p.Name, s.Config.Interface)
 	}
 	return nil

@@ -124,7 +124,7 @@ func (deaf) Progress(string)                           {}
 func bystanders(v6 bool) (paths []string) {
 	other := map[bool]string{false: "gro", true: "udp"}[v6]
 	for _, p := range rx.Paths {
-		if !p.InKernel && p.Name != other {
+		if !p.Takes && p.Name != other {
 			paths = append(paths, p.Name)
 		}
 	}

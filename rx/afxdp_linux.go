@@ -1,0 +1,235 @@
+package rx
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"linerate/bpf"
+	"linerate/internal/linux"
+	"linerate/rx/track"
+)
+
+// xskMemory is what each queue gets: room for 32,000 frames of an ordinary MTU,
+// so that we may be away for 16 ms at 2 million frames a second.
+const xskMemory = 64 << 20
+
+// afxdp receives frames in memory that the kernel fills, one AF_XDP socket for
+// each receive queue of the interface. Its packet socket hears nothing and tells
+// what becomes of the link.
+type afxdp struct {
+	*raw
+	sockets  []*linux.XSKReceiver
+	redirect *bpf.Redirect
+	poll     []unix.PollFd // the packet socket, then the others
+	timeout  unix.Timespec
+}
+
+// probeAFXDP tries without zero copy, for which a driver may reset its queue.
+func probeAFXDP(c *Config) error {
+	r, err := newAFXDP(c, 1<<20, false)
+	if err != nil {
+		return err
+	}
+	return r.Close()
+}
+
+func openAFXDP(c *Config) (Receiver, error) {
+	memory := xskMemory
+	if c.Window > 0 {
+		memory = c.Window
+	}
+	r, err := newAFXDP(c, memory, true)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func newAFXDP(c *Config, memory int, zeroCopy bool) (*afxdp, error) {
+	raw, err := newRaw("afxdp", c)
+	if err != nil {
+		return nil, err
+	}
+	raw.untold = true
+	r := &afxdp{raw: raw}
+	if err := r.start(c, memory, zeroCopy); err != nil {
+		return nil, errors.Join(r.wrap(err), r.Close())
+	}
+	return r, nil
+}
+
+func (r *afxdp) start(c *Config, memory int, zeroCopy bool) error {
+	if err := r.watch(); err != nil {
+		return err
+	}
+	capture := maxHeaders + c.Capture
+	if c.Verify {
+		capture = maxFrame
+	}
+	if err := r.openQueues(memory, capture, zeroCopy); err != nil {
+		return err
+	}
+	r.poll = append(r.poll, unix.PollFd{Fd: int32(r.fd)})
+	fds := make([]int, len(r.sockets))
+	for i, s := range r.sockets {
+		fds[i] = s.FD()
+		r.poll = append(r.poll, unix.PollFd{Fd: int32(s.FD()), Events: unix.POLLIN})
+	}
+	var err error
+	r.redirect, err = bpf.AttachRedirect(r.iface.Index, [6]byte(r.iface.HardwareAddr), c.Local, fds)
+	return err
+}
+
+// watch binds the packet socket to a protocol that nobody speaks: one bound to
+// none would not be told that the link is down.
+func (r *afxdp) watch() error {
+	const experimental = 0x88b5 // for local experiments, IEEE 802
+	err := unix.Bind(r.fd, &unix.SockaddrLinklayer{Protocol: networkOrder(experimental), Ifindex: r.iface.Index})
+	if err != nil {
+		return fmt.Errorf("bind to %s: %w", r.iface.Name, err)
+	}
+	return nil
+}
+
+// openQueues opens a socket for each queue, as many as there are.
+func (r *afxdp) openQueues(memory, capture int, zeroCopy bool) error {
+	for len(r.sockets) < bpf.MaxQueues {
+		q := linux.XSKQueue{IfIndex: r.iface.Index, Queue: len(r.sockets), ZeroCopy: zeroCopy}
+		s, err := linux.NewXSKReceiver(q, memory, r.iface.MTU+ethernetLen+tagLen, capture)
+		if errors.Is(err, unix.EINVAL) && len(r.sockets) > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.sockets = append(r.sockets, s)
+	}
+	return nil
+}
+
+// Mode tells how frames come: whether the driver or the kernel puts them into
+// our memory, and where the XDP program runs.
+func (r *afxdp) Mode() string {
+	switch {
+	case r.redirect.Generic():
+		return "generic XDP, copied"
+	case r.sockets[0].ZeroCopy():
+		return "driver XDP, zero copy"
+	}
+	return "driver XDP, copied"
+}
+
+// Receive implements Receiver.
+func (r *afxdp) Receive(t *track.Tracker, until time.Time) (int, error) {
+	if err := r.alive(); err != nil {
+		return 0, err
+	}
+	for {
+		if handed, any := r.take(t); any {
+			r.down = false
+			return handed, nil
+		}
+		if ready, err := r.wait(until); err != nil {
+			return 0, r.failed(err)
+		} else if !ready {
+			return 0, nil
+		}
+	}
+}
+
+// take hands over a batch of each queue, and tells whether anything was there.
+func (r *afxdp) take(t *track.Tracker) (handed int, any bool) {
+	var now int64
+	for _, s := range r.sockets {
+		if !s.Acquire() {
+			continue
+		}
+		if !any {
+			any, now = true, linux.Monotonic()
+		}
+		for a, ok := s.Next(); ok; a, ok = s.Next() {
+			if d, ok := r.datagram(a); ok {
+				at := a.Mono
+				if at == 0 {
+					at = now
+				}
+				t.Datagram(d.payload(), d.size, d.from, at)
+				handed++
+			}
+		}
+		s.Release()
+	}
+	return handed, any
+}
+
+// wait is true when a socket is readable and false when the time has passed.
+func (r *afxdp) wait(until time.Time) (bool, error) {
+	for {
+		left := time.Until(until)
+		if left <= 0 {
+			return false, nil
+		}
+		r.timeout = unix.NsecToTimespec(int64(left))
+		n, err := unix.Ppoll(r.poll, &r.timeout, nil)
+		switch {
+		case err == unix.EINTR: // the Go runtime's own signals
+		case err != nil:
+			return false, fmt.Errorf("ppoll: %w", err)
+		case n > 0:
+			return true, r.errors()
+		}
+	}
+}
+
+// errors returns and clears the error that waits at any of the sockets.
+func (r *afxdp) errors() error {
+	for _, p := range r.poll {
+		if p.Revents&^unix.POLLIN != 0 {
+			if err := socketError(int(p.Fd)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hasten implements hasty. On a veth pair the kernel receives on the sender's
+// processor, and wakes us there: behind the sender and whatever else wants it, we
+// were seen to wait for half of the time, with every chunk full and most frames
+// lost. Without the privilege, the rings have to do.
+func (r *afxdp) hasten() (undo func()) {
+	undo, err := linux.Realtime()
+	if err != nil {
+		return func() {}
+	}
+	return undo
+}
+
+// Drops implements Receiver.
+func (r *afxdp) Drops() (Drops, error) {
+	var d Drops
+	for _, s := range r.sockets {
+		n, err := s.Dropped()
+		if err != nil {
+			return Drops{}, r.wrap(err)
+		}
+		d.Program += n
+	}
+	return d, nil
+}
+
+// Close implements Receiver.
+func (r *afxdp) Close() error {
+	var errs []error
+	if r.redirect != nil { // first, so that nothing is redirected to a socket that is gone
+		errs = append(errs, r.redirect.Close())
+		r.redirect = nil
+	}
+	for _, s := range r.sockets {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, r.raw.Close())...)
+}
