@@ -24,8 +24,8 @@ fi
 
 echo "An exact rate: 20,000 packets a second, each path in turn"
 echo
-"$linerate" compare --rate 20kpps --trials 3 --trial 1s
+"$linerate" compare --rate 20kpps --sizes 64,1518,9018 --trials 3
 echo
 echo "As fast as each path goes"
 echo
-"$linerate" compare
+"$linerate" compare --sizes 64,1518,9018 --trials 5

@@ -36,11 +36,11 @@ func newCompare(stdio Stdio) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	add(f, &c.Frames, "sizes", "", "64,1518,9018", "LIST", "frame sizes with FCS", parseSizes)
+	add(f, &c.Frames, "sizes", "", "64,512,1518,9018", "LIST", "frame sizes with FCS", parseSizes)
 	add(f, &c.Paths, "paths", "", "", "LIST", "transmit paths (default all): "+strings.Join(gen.Names(), ","), parsePaths)
 	add(f, &c.Rate, "rate", "b", "max", "RATE", "what each path is asked for, as for send", units.ParseRate)
 	add(f, &c.Layer, "layer", "", "", "LAYER", "which bits a rate counts: l1, l2, l3 or l4 (default l4)", units.ParseLayer)
-	add(f, &c.RX, "rx", "", "udp", "PATH", "how the receiver counts: "+strings.Join(rx.Names(), ", "), nameOf(rx.Names()))
+	add(f, &c.RX, "rx", "", "ebpf", "PATH", "how the receiver counts: "+strings.Join(rx.Names(), ", "), nameOf(rx.Names()))
 	add(f, &c.Trials, "trials", "", "7", "N", "trials of each path at each size, interleaved", within(1, 1000))
 	add(f, &c.Trial, "trial", "", "500ms", "TIME", "length of one trial", duration(10*time.Millisecond))
 	f.BoolVar(&c.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
