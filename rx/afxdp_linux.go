@@ -49,6 +49,9 @@ func openAFXDP(c *Config) (Receiver, error) {
 }
 
 func newAFXDP(c *Config, memory int, zeroCopy bool) (*afxdp, error) {
+	if err := c.bothVersions(); err != nil {
+		return nil, fmt.Errorf("rx afxdp: %w", err)
+	}
 	raw, err := newRaw("afxdp", c)
 	if err != nil {
 		return nil, err

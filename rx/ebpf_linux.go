@@ -61,6 +61,9 @@ func openEBPF(c *Config) (Receiver, error) {
 
 // newEBPF has everything but the program.
 func newEBPF(c *Config) (*ebpf, error) {
+	if err := c.bothVersions(); err != nil {
+		return nil, fmt.Errorf("rx ebpf: %w", err)
+	}
 	iface, err := ethernet(c.Interface)
 	if err != nil {
 		return nil, fmt.Errorf("rx ebpf: %w", err)

@@ -2,7 +2,6 @@ package rx
 
 import (
 	"encoding/binary"
-	"net/netip"
 
 	"golang.org/x/net/bpf"
 )
@@ -13,13 +12,10 @@ import (
 // fragment; untagged or with one tag in the frame, which is the inner of two, as
 // the kernel has taken out the outer one by then. Of a frame the first head bytes
 // are kept; one that is longer than longest is kept whole.
-func filter(local netip.AddrPort, head, longest int) ([]bpf.RawInstruction, error) {
-	addr := local.Addr().Unmap()
-	f := filterBuilder{
-		port: uint32(local.Port()),
-		ipv4: !addr.IsValid() || addr.IsUnspecified() || addr.Is4(),
-		ipv6: !addr.IsValid() || addr.IsUnspecified() || addr.Is6(),
-	}
+func filter(c *Config, head, longest int) ([]bpf.RawInstruction, error) {
+	addr := c.Local.Addr().Unmap()
+	f := filterBuilder{port: uint32(c.Local.Port())}
+	f.ipv4, f.ipv6 = c.versions()
 	if addr.IsValid() && !addr.IsUnspecified() {
 		f.addr = addr.AsSlice()
 	}

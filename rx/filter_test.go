@@ -12,7 +12,7 @@ import (
 // type that only the kernel can have.
 func machine(tb testing.TB, local string) *bpf.VM {
 	tb.Helper()
-	raw, err := filter(netip.MustParseAddrPort(local), 100, 1000)
+	raw, err := filter(&Config{Local: netip.MustParseAddrPort(local)}, 100, 1000)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -135,12 +135,12 @@ func TestManners(t *testing.T) {
 	for _, path := range []string{"packet", "ring", "afxdp"} {
 		for _, taken := range []bool{false, true} {
 			s := newStream(t)
-			other := "0.0.0.0:5202"
+			other := "[::]:5202"
 			if taken {
-				other = "0.0.0.0:5201"
+				other = "[::]:5201"
 			}
 			holder := b.open(t, "udp", s.config(other))
-			r := b.open(t, path, s.config("0.0.0.0:5201"))
+			r := b.open(t, path, s.config("[::]:5201"))
 			conn := a.dial(t, server4)
 			for range 3 {
 				_, err := conn.Write(s.payload(100))

@@ -74,7 +74,7 @@ func (r *raw) open(c *Config) error {
 	if r.manners, err = openManners(c); err != nil {
 		return err
 	}
-	program, err := filter(c.Local, r.head(c), r.iface.MTU+ethernetLen+tagLen)
+	program, err := filter(c, r.head(c), r.iface.MTU+ethernetLen+tagLen)
 	if err != nil {
 		return fmt.Errorf("assemble the socket filter: %w", err)
 	}

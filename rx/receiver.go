@@ -3,6 +3,7 @@
 package rx
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -94,11 +95,28 @@ type Merged struct {
 type Config struct {
 	Interface string         // for raw paths; empty where a kernel path takes any, else it hears this one alone
 	IfIndex   int            //
-	Local     netip.AddrPort // where to listen; an unspecified address for any
+	Local     netip.AddrPort // where to listen; 0.0.0.0 for any IPv4 address, :: for any at all
+	IPv6Only  bool           // with :: as Local, no IPv4
 	Window    int            // SO_RCVBUF asked for, in bytes; 0 leaves the kernel's
 	Capture   int            // payload bytes that the tracker wants to see of each datagram
 	Verify    bool           // raw paths capture whole frames and check the UDP checksums that the kernel did not
 	Most      uint64         // packets that a Counter counts; 0 for no limit
+}
+
+// versions are the IP versions to listen to.
+func (c *Config) versions() (ipv4, ipv6 bool) {
+	addr := c.Local.Addr().Unmap()
+	anywhere := !addr.IsValid() || addr.IsUnspecified() && addr.Is6()
+	return addr.Is4() || anywhere && !c.IPv6Only, addr.Is6() || anywhere
+}
+
+// bothVersions refuses one IP version alone where no address says which.
+func (c *Config) bothVersions() error {
+	addr := c.Local.Addr().Unmap()
+	if ipv4, ipv6 := c.versions(); ipv4 != ipv6 && addr.IsUnspecified() {
+		return errors.New("counts both IP versions at once: name an address, or use another --rx")
+	}
+	return nil
 }
 
 // A Path is a row of the table of receive paths.

@@ -21,12 +21,13 @@ type udpSocket struct {
 func newUDPSocket(c *Config) (udpSocket, error) {
 	addr := c.Local.Addr().Unmap()
 	s := udpSocket{family: unix.AF_INET6}
-	if addr.Is4() && !addr.IsUnspecified() {
+	ipv4, ipv6 := c.versions()
+	if !ipv6 {
 		s.family = unix.AF_INET
 	}
 	var err error
 	s.fd, err = unix.Socket(s.family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if errors.Is(err, unix.EAFNOSUPPORT) && (!addr.IsValid() || addr.IsUnspecified()) {
+	if errors.Is(err, unix.EAFNOSUPPORT) && ipv4 && ipv6 {
 		s.family = unix.AF_INET // a kernel without IPv6
 		s.fd, err = unix.Socket(s.family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	}
@@ -42,7 +43,11 @@ func newUDPSocket(c *Config) (udpSocket, error) {
 // prepare sets what has to be set before the socket is bound.
 func (s udpSocket) prepare(c *Config, addr netip.Addr) error {
 	if s.family == unix.AF_INET6 {
-		if err := unix.SetsockoptInt(s.fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0); err != nil {
+		only := 0
+		if ipv4, _ := c.versions(); !ipv4 {
+			only = 1
+		}
+		if err := unix.SetsockoptInt(s.fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only); err != nil {
 			return fmt.Errorf("setsockopt IPV6_V6ONLY: %w", err)
 		}
 	}

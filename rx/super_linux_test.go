@@ -62,7 +62,7 @@ func TestSuperframes(t *testing.T) {
 // are told by their number.
 func TestTrimmed(t *testing.T) {
 	a, b := newPair(t)
-	program, err := filter(netip.MustParseAddrPort("[::]:5201"), maxHeaders+200, 9018)
+	program, err := filter(&Config{Local: netip.MustParseAddrPort("[::]:5201")}, maxHeaders+200, 9018)
 	must(t, err)
 	var code []unix.SockFilter
 	for _, i := range program {

@@ -12,7 +12,7 @@ func TestDoctor(t *testing.T) {
 	for _, iface := range []string{"", "eth0"} {
 		findings, err := Doctor(iface)
 		must(t, err)
-		if findings[0].Level != "ok" || findings[0].What != "paths: xdp afxdp packet ring gso udp" || findings[1].What != "rx paths: udp gro ring packet ebpf afxdp" {
+		if findings[0].Level != "ok" || findings[0].What != "paths: xdp packet ring gso afxdp udp" || findings[1].What != "rx paths: udp gro ring packet ebpf afxdp" {
 			t.Errorf("iface %q: %+v", iface, findings[:2])
 		}
 		ofLink := false

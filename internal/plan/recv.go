@@ -57,7 +57,7 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 		return nil, err
 	}
 	p := &Receive{
-		Config: rx.Config{Local: l.local, Window: r.Window, Verify: r.Verify, Most: r.Count},
+		Config: rx.Config{Local: l.local, IPv6Only: r.V6, Window: r.Window, Verify: r.Verify, Most: r.Count},
 		Track:  track.Config{Format: r.Format, Most: r.Count, WallOffset: linux.WallOffset()},
 		Limits: rx.Limits{Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
 	}

@@ -118,8 +118,8 @@ func TestSendThroughARouter(t *testing.T) {
 
 func TestAuto(t *testing.T) {
 	enter(t, lab.Config{})
-	const why = "afxdp is the fastest that can run here; passed over: xdp (for --rate max without --burst: it sends in long bursts)"
-	if c := resolved(t, to(t, "10.77.0.2")).Report; c.Path != "afxdp" || c.PathReason != why || c.Burst != 1 {
+	const why = "packet is the fastest that can run here; passed over: xdp (for --rate max without --burst: it sends in long bursts)"
+	if c := resolved(t, to(t, "10.77.0.2")).Report; c.Path != "packet" || c.PathReason != why || c.Burst != 1 {
 		t.Errorf("to another host: %s in bursts of %d, as %q", c.Path, c.Burst, c.PathReason)
 	}
 	fast := to(t, "10.77.0.2")
@@ -131,7 +131,7 @@ func TestAuto(t *testing.T) {
 	// Raw frames to this host itself never arrive.
 	for _, dst := range []string{"127.0.0.1", "10.77.0.1", "::1", "fd77::1", "fe80::1%eth0"} {
 		c := resolved(t, to(t, dst)).Report
-		if c.Path != "gso" || !strings.Contains(c.PathReason, "passed over: xdp, afxdp, packet, ring (raw frames to this host itself never arrive") {
+		if c.Path != "gso" || !strings.Contains(c.PathReason, "passed over: xdp, packet, ring (raw frames to this host itself never arrive") {
 			t.Errorf("to %s: %s, as %q", dst, c.Path, c.PathReason)
 		}
 		r := to(t, dst)
@@ -143,7 +143,7 @@ func TestAuto(t *testing.T) {
 	r := to(t, "127.0.0.1")
 	r.VLAN = &id
 	_, err := ResolveSend(t.Context(), r)
-	wantError[*HostError](t, "a VLAN on lo", err, "afxdp, packet, ring (raw frames", "gso (--vlan: needs a raw path")
+	wantError[*HostError](t, "a VLAN on lo", err, "packet, ring (raw frames", "gso (--vlan: needs a raw path")
 }
 
 // TestShapedInterface holds that a path which can't heed a shaper is not taken
@@ -158,7 +158,7 @@ func TestShapedInterface(t *testing.T) {
 		Limit:      1 << 20,
 		Buffer:     netlink.Xmittime(1<<20, 20_000),
 	}))
-	const why = "passed over: xdp, afxdp (goes past the queueing discipline of eth0)"
+	const why = "passed over: xdp (goes past the queueing discipline of eth0)"
 	r := to(t, "10.77.0.2")
 	r.Rate = units.Rate{Unit: units.Max}
 	if c := resolved(t, r).Report; c.Path != "packet" || !strings.Contains(c.PathReason, why) {
