@@ -26,7 +26,7 @@ deps:
 
 test: deps $(BIN)
 	@{ CGO_ENABLED=1 $(GO) test -race -json -p 1 -timeout 10m ./... ; \
-	   $(GO) test -json -p 1 -timeout 10m -run 'Allocat' ./... ; } 2>&1 | $(GO) run ./internal/tally
+	   $(GO) test -json -p 1 -timeout 10m -run 'Alloc' ./... ; } 2>&1 | $(GO) run ./internal/tally
 
 lint:
 	$(GO) vet ./...
