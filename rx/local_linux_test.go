@@ -33,7 +33,7 @@ func TestLocal(t *testing.T) {
 	for _, path := range pathNames() {
 		for local, want := range map[string]int{
 			"[::]:5201":            5,
-			"0.0.0.0:5201":         5,
+			"0.0.0.0:5201":         2,
 			"10.0.0.2:5201":        1,
 			"[::ffff:a00:2]:5201":  1,
 			"[fd00::3]:5201":       1,
@@ -41,6 +41,9 @@ func TestLocal(t *testing.T) {
 			"[fe80::2%2]:5201":     1,
 			"10.0.0.3:5202":        0,
 		} {
+			if path == "afxdp" && local == "0.0.0.0:5201" {
+				continue // refused: see TestVersions
+			}
 			s := newStream(t)
 			local = strings.ReplaceAll(local, "%2]", fmt.Sprintf("%%%d]", b.index))
 			r := b.open(t, path, s.config(local))
