@@ -45,14 +45,9 @@ func TestNeighbourWithoutNetAdmin(t *testing.T) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	data := [2]unix.CapUserData{}
 	must(t, unix.Capget(&header, &data[0]))
-	data[0].Effective = 1 << NetRaw
+	data[0].Effective = 1 << unix.CAP_NET_RAW
 	data[1].Effective = 0
 	must(t, unix.Capset(&header, &data[0]))
-	caps, err := EffectiveCaps()
-	must(t, err)
-	if lacks := caps.Lacks(NetRaw, NetAdmin); len(lacks) != 1 || lacks[0] != NetAdmin {
-		t.Fatalf("the thread lacks %v, want CAP_NET_ADMIN alone", lacks)
-	}
 	want := l.B().MAC.String()
 	for _, addr := range []string{"10.77.0.2", "fd77::2"} {
 		mac, err := resolve(t, addr)

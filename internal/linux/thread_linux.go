@@ -8,18 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PinThread confines the calling thread to one processor. The goroutine must be
-// locked to its thread, and should exit while locked, as threads that the
-// runtime starts from here would inherit the confinement.
-func PinThread(cpu int) error {
-	var set unix.CPUSet
-	set.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("pin to processor %d: %w (see taskset -p for the ones allowed)", cpu, err)
-	}
-	return nil
-}
-
 // Realtime lets the calling thread run before all ordinary ones (SCHED_FIFO at
 // its lowest priority, sched(7)), which needs CAP_SYS_NICE, and returns how to
 // end that, on the same thread. Threads that are started from here are ordinary.

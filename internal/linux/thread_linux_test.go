@@ -1,7 +1,6 @@
 package linux
 
 import (
-	"errors"
 	"runtime"
 	"testing"
 	"time"
@@ -18,31 +17,6 @@ func onThread(f func()) {
 		f()
 	}()
 	<-done
-}
-
-func TestPinThread(t *testing.T) {
-	onThread(func() {
-		var allowed, got unix.CPUSet
-		if err := unix.SchedGetaffinity(0, &allowed); err != nil {
-			t.Error(err)
-			return
-		}
-		last := 0
-		for cpu := range 64 * len(allowed) {
-			if allowed.IsSet(cpu) {
-				last = cpu
-			}
-		}
-		if err := PinThread(last); err != nil {
-			t.Error(err)
-		}
-		if err := unix.SchedGetaffinity(0, &got); err != nil || got.Count() != 1 || !got.IsSet(last) {
-			t.Errorf("pinned to %d: affinity %v, %v", last, got, err)
-		}
-		if err := PinThread(1000); !errors.Is(err, unix.EINVAL) {
-			t.Errorf("pinned to a processor that isn't there: %v", err)
-		}
-	})
 }
 
 func TestThreadCPU(t *testing.T) {

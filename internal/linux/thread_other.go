@@ -3,16 +3,8 @@
 package linux
 
 import (
-	"errors"
-	"fmt"
-	"runtime"
 	"time"
 )
-
-// PinThread is not supported here.
-func PinThread(int) error {
-	return fmt.Errorf("pin to a processor on %s: %w", runtime.GOOS, errors.ErrUnsupported)
-}
 
 // ThreadCPU is unknown here.
 func ThreadCPU() (user, system time.Duration, ok bool) { return 0, 0, false }
