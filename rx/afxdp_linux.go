@@ -198,18 +198,6 @@ func (r *afxdp) errors() error {
 	return nil
 }
 
-// hasten implements hasty. On a veth pair the kernel receives on the sender's
-// processor, and wakes us there: behind the sender and whatever else wants it, we
-// were seen to wait for half of the time, with every chunk full and most frames
-// lost. Without the privilege, the rings have to do.
-func (r *afxdp) hasten() (undo func()) {
-	undo, err := linux.Realtime()
-	if err != nil {
-		return func() {}
-	}
-	return undo
-}
-
 // Drops implements Receiver.
 func (r *afxdp) Drops() (Drops, error) {
 	var d Drops

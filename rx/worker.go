@@ -21,6 +21,10 @@ const (
 
 // Limits say when to stop counting; the sender's end marker always does.
 type Limits struct {
+	// Realtime runs the worker's thread before all ordinary ones, as a receiver
+	// that waits for a processor may lose what comes meanwhile (afxdp most).
+	Realtime bool
+
 	Duration time.Duration // from the start of the count; 0 for none
 	Packets  uint64        // first copies and others; 0 for none
 	Silence  time.Duration // after a packet of the test, without any other
@@ -46,10 +50,13 @@ const (
 func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval time.Duration, tick func(track.Totals)) (Reason, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if h, ok := r.(hasty); ok {
-		defer h.hasten()()
+	if l.Realtime {
+		undo, err := linux.Realtime()
+		if err != nil {
+			return Stopped, err
+		}
+		defer undo()
 	}
-
 	reason, err := count(ctx, r, t, l, interval, tick)
 	if c, ok := r.(Counter); ok {
 		err = errors.Join(err, c.Settle(t))
@@ -102,10 +109,6 @@ func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval
 		}
 	}
 }
-
-// A hasty Receiver wants the calling thread to run before others, as it loses
-// what comes while it waits for a processor. It returns how to end that.
-type hasty interface{ hasten() (undo func()) }
 
 // earlier is the earlier of two times, of which b may be unset.
 func earlier(a, b time.Time) time.Time {

@@ -3,8 +3,16 @@
 package linux
 
 import (
+	"errors"
+	"fmt"
+	"runtime"
 	"time"
 )
+
+// Realtime is not supported here.
+func Realtime() (undo func(), err error) {
+	return nil, fmt.Errorf("real-time priority on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
 
 // ThreadCPU is unknown here.
 func ThreadCPU() (user, system time.Duration, ok bool) { return 0, 0, false }

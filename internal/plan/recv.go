@@ -33,6 +33,7 @@ type RecvRequest struct {
 
 	Duration time.Duration
 	Count    uint64
+	Realtime bool          // priority of the counting thread before all ordinary ones
 	Silence  time.Duration // how long a sender may say nothing before it counts as gone
 	Drain    time.Duration // how long to wait for stragglers
 }
@@ -59,7 +60,7 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 	p := &Receive{
 		Config: rx.Config{Local: l.local, IPv6Only: r.V6, Window: r.Window, Verify: r.Verify, Most: r.Count},
 		Track:  track.Config{Format: r.Format, Most: r.Count, WallOffset: linux.WallOffset()},
-		Limits: rx.Limits{Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
+		Limits: rx.Limits{Realtime: r.Realtime, Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
 	}
 	if r.Verify {
 		p.Track.Pattern = &r.Pattern

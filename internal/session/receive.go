@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"linerate/internal/host"
@@ -103,6 +104,9 @@ func (c *counting) run(ctx context.Context, link *link) (reason rx.Reason, err e
 			if more {
 				c.interval(snap, c.lastAt+c.plan.Interval)
 				continue
+			}
+			if errors.Is(err, fs.ErrPermission) { // real-time priority
+				return reason, plan.OpenError(err)
 			}
 			return reason, link.explain(err)
 		case <-redraw.C:
