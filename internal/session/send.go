@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"linerate/gen"
@@ -87,6 +88,11 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 	if drained.Unreachable > 0 {
 		rep.Warnings = append(rep.Warnings, fmt.Sprintf(
 			"%s answered that nobody listens on the port, or that it is prohibited (ICMP)", p.Report.Destination))
+	}
+	if errors.Is(errDrain, context.DeadlineExceeded) {
+		// It will leave by and by: a slow link, or one that shapes.
+		rep.Warnings = append(rep.Warnings, strings.TrimSuffix(errDrain.Error(), ": "+context.DeadlineExceeded.Error())+" at the end")
+		errDrain = nil
 	}
 	err = errors.Join(err, errDrain)
 	if err != nil {
