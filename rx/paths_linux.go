@@ -5,6 +5,7 @@ var Paths = []Path{
 	{
 		Name:  "udp",
 		Doc:   "a UDP socket, read in batches with recvmmsg",
+		Needs: "nothing",
 		Probe: probeUDP,
 		Open:  openUDP,
 	},

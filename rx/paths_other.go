@@ -7,6 +7,7 @@ var Paths = []Path{
 	{
 		Name:  "udp",
 		Doc:   "a UDP socket",
+		Needs: "nothing",
 		Probe: probeUDP,
 		Open:  openUDP,
 	},

@@ -155,8 +155,8 @@ func measure(l *lab.Lab, c *cell, dir, binary string) (pps float64, err error) {
 // document prints what was measured, with what it was measured on.
 func document(sizes []int, cells []*cell, rounds int) {
 	fmt.Printf("# Transmit rates of linerate and its peers\n\n")
-	fmt.Printf("Made by `make bench-peers` on %s, %s, %d processors, %s.\n\n",
-		time.Now().UTC().Format("2006-01-02"), host.Kernel(), runtime.NumCPU(), runtime.Version())
+	fmt.Printf("Made by `go run ./bench/peers -rounds %d` on %s, %s, %d processors, %s.\n\n",
+		rounds, time.Now().UTC().Format("2006-01-02"), host.Kernel(), runtime.NumCPU(), runtime.Version())
 	fmt.Printf("One sending thread into a veth pair of MTU 9000; packets a second as an XDP program on the\n"+
 		"receiving interface counts and drops them, which on a veth runs on the sender's processor.\n"+
 		"Medians of %d interleaved rounds of %v, least and most in brackets. The machine is shared: read\n"+
@@ -174,7 +174,7 @@ func document(sizes []int, cells []*cell, rounds int) {
 				continue
 			}
 			if len(c.pps) == 0 {
-				fmt.Printf("| %s | | | | %v\n", c.program.Name, c.failed)
+				fmt.Printf("| %s | %v | - | - |\n", c.program.Name, c.failed)
 				continue
 			}
 			pps, ratio := middle(c.pps), "-"

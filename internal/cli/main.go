@@ -133,7 +133,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 func newRoot(stdio Stdio) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "linerate",
-		Short:         "Send and count UDP at line rate, and say where each lost packet was lost",
+		Short:         "Send and count UDP at line rate, by the kernel path and by raw paths",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -77,7 +77,7 @@ Paths by which frames are counted:
 func receivePaths() string {
 	var b strings.Builder
 	for _, p := range rx.Paths {
-		fmt.Fprintf(&b, "  %-7s %s\n", p.Name, p.Doc)
+		fmt.Fprintf(&b, "  %-7s %s\n%9s needs %s\n", p.Name, p.Doc, "", p.Needs)
 	}
 	return b.String()
 }

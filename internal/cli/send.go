@@ -68,7 +68,7 @@ func newSend(stdio Stdio) *cobra.Command {
 func transmitPaths() string {
 	var b strings.Builder
 	for _, p := range gen.Paths {
-		fmt.Fprintf(&b, "  %-7s %s\n", p.Name, p.Doc)
+		fmt.Fprintf(&b, "  %-7s %s\n%9s needs %s\n", p.Name, p.Doc, "", p.Needs)
 	}
 	return b.String()
 }

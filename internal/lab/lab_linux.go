@@ -47,15 +47,6 @@ func New(c Config) (*Lab, error) {
 	return l, nil
 }
 
-// Available tries what New needs with a middle host, and says what is missing.
-func Available() error {
-	l, err := New(Config{Impair: &Impairment{}})
-	if err != nil {
-		return err
-	}
-	return l.Close()
-}
-
 // Close takes the lab down and kills what still runs in it. A namespace lives on
 // while a socket of this process in it does; close these first.
 func (l *Lab) Close() error {

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	case "hold":
 		hold()
 	case "available":
-		fmt.Println(Available())
+		fmt.Println(available())
 	}
 }
 
@@ -346,7 +346,7 @@ func TestCloseTwice(t *testing.T) {
 }
 
 func TestAvailable(t *testing.T) {
-	if err := Available(); err != nil {
+	if err := available(); err != nil {
 		t.Error(err)
 	}
 	cmd := child(t, "available")
@@ -506,4 +506,13 @@ func TestKilledHolderLeavesNothing(t *testing.T) {
 	if diff := cmp.Diff(before, interfaces(t)); diff != "" {
 		t.Errorf("the machine's interfaces (-before +after):\n%s", diff)
 	}
+}
+
+// available tries what New needs with a middle host, and says what is missing.
+func available() error {
+	l, err := New(Config{Impair: &Impairment{}})
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }

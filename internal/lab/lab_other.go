@@ -18,9 +18,6 @@ type (
 // New fails: a lab needs Linux.
 func New(Config) (*Lab, error) { return nil, errUnsupported }
 
-// Available fails: a lab needs Linux.
-func Available() error { return errUnsupported }
-
 // Close fails: a lab needs Linux.
 func (l *Lab) Close() error { return errUnsupported }
 

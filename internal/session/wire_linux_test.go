@@ -220,10 +220,10 @@ func TestStockIperfReportsOurDatagrams(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			end := background(t, l.B(), "iperf", "-s", "-u", "-p", "5201", "-l", "1470")
+			end := background(t, l.B(), "iperf", "-s", "-u", "-p", "5201", "-l", "1470", "-w", "4M")
 			awaitPort(t, l.B(), 5201)
-			speak(t, l, false, plan.SendRequest{Payload: 1470, Path: path, Count: 4000, Rate: mustRate(t, "4kpps"), Format: probe.IPerf2})
-			time.Sleep(400 * time.Millisecond)
+			speak(t, l, false, plan.SendRequest{Payload: 1470, Path: path, Count: 4000, Rate: mustRate(t, "2kpps"), Format: probe.IPerf2})
+			time.Sleep(time.Second)
 			out := end()
 			// The server counts the FIN as a datagram, as it does its own client's.
 			m := regexp.MustCompile(`(\d+)/(\d+) \(1%\)`).FindStringSubmatch(out)
