@@ -28,4 +28,4 @@ echo
 echo
 echo "As fast as each path goes"
 echo
-"$linerate" compare --sizes 64,1518,9018 --trials 5
+"$linerate" compare --sizes 64,1518,9018
