@@ -122,7 +122,7 @@ func TestColourCarriesNoMeaning(t *testing.T) {
 // outgrows, is replaced under a new head.
 func TestLiveUnit(t *testing.T) {
 	interval := func(pps float64) *result.Interval {
-		r := &result.ReceiverInterval{}
+		r := &result.ReceiverInterval{PacketsCame: &result.PacketsCame{}}
 		if pps != 0 {
 			r.Rate = rateOf(pps)
 		}

@@ -17,6 +17,8 @@ type Report struct {
 	Sender    *Sender    `json:"sender,omitempty"`
 	Receiver  *Receiver  `json:"receiver,omitempty"`
 	Ledger    *Ledger    `json:"ledger,omitempty"`
+	Reverse   *Direction `json:"reverse,omitempty"` // the second direction of --bidir
+	Streams   []Stream   `json:"streams,omitempty"` // sockets of a coordinated test, in order of their opening
 	Hosts     []Host     `json:"hosts,omitempty"`
 	Limit     *Limit     `json:"limit,omitempty"`
 	Results   []Row      `json:"results,omitempty"`
@@ -24,6 +26,13 @@ type Report struct {
 	Findings  []Finding  `json:"findings,omitempty"` // doctor
 	Warnings  []string   `json:"warnings,omitempty"`
 	Error     string     `json:"error,omitempty"`
+}
+
+// A Direction is the account of what one end sent to the other.
+type Direction struct {
+	Sender   *Sender   `json:"sender,omitempty"`
+	Receiver *Receiver `json:"receiver,omitempty"`
+	Ledger   *Ledger   `json:"ledger,omitempty"`
 }
 
 // Config is what was asked for, after defaults and the kernel's tables were applied.
@@ -52,38 +61,68 @@ type Config struct {
 	Flows        int     `json:"flows,omitempty"`
 	Burst        int     `json:"burst,omitempty"` // most packets planned back to back
 	DurationS    float64 `json:"duration_s,omitempty"`
+	OmitS        float64 `json:"omit_s,omitempty"` // seconds at the start that no total holds
 	Count        uint64  `json:"count,omitempty"`
+	Bytes        int64   `json:"bytes,omitempty"`              // of payload, where they end the test
+	TOS          int     `json:"tos,omitempty"`                // the byte of the IP header
 	WindowAsked  int     `json:"window_asked_bytes,omitempty"` // of the socket buffer at this end
 	WindowGot    int     `json:"window_got_bytes,omitempty"`   // in the same measure: half of what getsockopt says
+	MSS          int     `json:"mss_bytes,omitempty"`          // TCP maximum segment size in use
+	Congestion   string  `json:"congestion,omitempty"`         // TCP congestion control in use
 }
 
 // An Interval is one line of the live report; times count from the start.
 type Interval struct {
 	StartS   float64           `json:"start_s"`
 	EndS     float64           `json:"end_s"`
+	Omitted  bool              `json:"omitted,omitempty"` // of the seconds that no total holds
+	Sender   *SenderInterval   `json:"sender,omitempty"`
+	Receiver *ReceiverInterval `json:"receiver,omitempty"`
+	Reverse  *ReverseInterval  `json:"reverse,omitempty"`
+}
+
+// ReverseInterval is an interval of the second direction of --bidir.
+type ReverseInterval struct {
 	Sender   *SenderInterval   `json:"sender,omitempty"`
 	Receiver *ReceiverInterval `json:"receiver,omitempty"`
 }
 
 // SenderInterval is what left in an interval.
 type SenderInterval struct {
-	Packets      uint64  `json:"packets"`
 	PayloadBytes uint64  `json:"payload_bytes"`
 	Seconds      float64 `json:"seconds"`
 	Rate         *Rate   `json:"rate,omitempty"`
-	LatePackets  uint64  `json:"late_packets"`
-	Shortfall    uint64  `json:"shortfall"`
+	*PacketsLeft         // nil over TCP
+	*TCPLeft             // nil but over TCP
+
+	Flow  *uint16          `json:"flow,omitempty"` // in Flows: which
+	Flows []SenderInterval `json:"flows,omitempty"`
 }
 
-// ReceiverInterval is what came in an interval. Lost is provisional: a late
+// PacketsLeft is what left in an interval in packets.
+type PacketsLeft struct {
+	Packets     uint64 `json:"packets"`
+	LatePackets uint64 `json:"late_packets"`
+	Shortfall   uint64 `json:"shortfall"`
+}
+
+// ReceiverInterval is what came in an interval.
+type ReceiverInterval struct {
+	PayloadBytes uint64  `json:"payload_bytes"`
+	Seconds      float64 `json:"seconds"`
+	Rate         *Rate   `json:"rate,omitempty"`
+	*PacketsCame         // nil over TCP
+
+	Flow  *uint16            `json:"flow,omitempty"` // in Flows: which
+	Flows []ReceiverInterval `json:"flows,omitempty"`
+}
+
+// PacketsCame is what came in an interval in packets. Lost is provisional: a late
 // packet may fill a gap of an earlier interval. The last interval has what the
 // end of the test showed to be lost.
-type ReceiverInterval struct {
+type PacketsCame struct {
 	Packets            uint64  `json:"packets"`
-	PayloadBytes       uint64  `json:"payload_bytes"`
 	UniquePayloadBytes uint64  `json:"unique_payload_bytes"`
-	Seconds            float64 `json:"seconds"`
-	Rate               *Rate   `json:"rate,omitempty"`
 	Unique             uint64  `json:"unique"`
 	Lost               uint64  `json:"lost"`
 	Duplicates         uint64  `json:"duplicates"`
@@ -95,12 +134,13 @@ type ReceiverInterval struct {
 }
 
 // Rate is one rate at every layer: L1 with preamble and gap, L2 with FCS, L3 the
-// IP packet, L4 the UDP payload.
+// IP packet, L4 the payload of UDP or TCP. Over TCP, whose packets nobody here
+// sees, L4 stands alone.
 type Rate struct {
-	PPS   float64 `json:"pps"`
-	L1Bps float64 `json:"l1_bps"`
-	L2Bps float64 `json:"l2_bps"`
-	L3Bps float64 `json:"l3_bps"`
+	PPS   float64 `json:"pps,omitempty"`
+	L1Bps float64 `json:"l1_bps,omitempty"`
+	L2Bps float64 `json:"l2_bps,omitempty"`
+	L3Bps float64 `json:"l3_bps,omitempty"`
 	L4Bps float64 `json:"l4_bps"`
 }
 
@@ -114,10 +154,19 @@ type Percentiles struct {
 
 // Sender is what left.
 type Sender struct {
+	PayloadBytes uint64  `json:"payload_bytes"`
+	Seconds      float64 `json:"seconds,omitempty"`
+	Rate         *Rate   `json:"rate,omitempty"`
+	*SentPackets         // nil over TCP
+	*SentTCP             // nil but over TCP
+
+	Flow  *uint16  `json:"flow,omitempty"` // in Flows: which
+	Flows []Sender `json:"flows,omitempty"`
+}
+
+// SentPackets is what left in packets.
+type SentPackets struct {
 	Packets      uint64       `json:"packets"`
-	PayloadBytes uint64       `json:"payload_bytes"`
-	Seconds      float64      `json:"seconds,omitempty"`
-	Rate         *Rate        `json:"rate,omitempty"`
 	RateErrorPPM *float64     `json:"rate_error_ppm,omitempty"` // long-run, against what was asked
 	LatePackets  uint64       `json:"late_packets"`
 	GapNS        *Percentiles `json:"gap_ns,omitempty"`        // between departures
@@ -128,14 +177,23 @@ type Sender struct {
 	NSPerPacket  *float64     `json:"ns_per_packet,omitempty"` // the sending thread's CPU time; absent for a paced test, where it spins
 }
 
-// Receiver is what arrived. Packets = Unique + Duplicates + BeyondWindow; with
-// the sender's count, sent = Unique + Lost.
+// Receiver is what arrived.
 type Receiver struct {
+	PayloadBytes    uint64  `json:"payload_bytes"`
+	Source          string  `json:"source,omitempty"`  // acked: PayloadBytes is what the receiver's TCP acknowledged
+	Seconds         float64 `json:"seconds,omitempty"` // absent before a second packet
+	Rate            *Rate   `json:"rate,omitempty"`    // of unique packets
+	*ArrivedPackets         // nil over TCP
+
+	Flow  *uint16    `json:"flow,omitempty"` // in Flows: which
+	Flows []Receiver `json:"flows,omitempty"`
+}
+
+// ArrivedPackets is what arrived in packets. Packets = Unique + Duplicates +
+// BeyondWindow; with the sender's count, sent = Unique + Lost.
+type ArrivedPackets struct {
 	Packets            uint64       `json:"packets"`
-	PayloadBytes       uint64       `json:"payload_bytes"`
 	UniquePayloadBytes uint64       `json:"unique_payload_bytes"`
-	Seconds            float64      `json:"seconds,omitempty"` // absent before a second packet
-	Rate               *Rate        `json:"rate,omitempty"`    // of unique packets
 	Unique             uint64       `json:"unique"`
 	Lost               uint64       `json:"lost"`
 	LossRatio          *float64     `json:"loss_ratio,omitempty"`
@@ -153,8 +211,6 @@ type Receiver struct {
 	JitterNS           *int64       `json:"jitter_ns,omitempty"`
 	IPDVNS             *Percentiles `json:"ipdv_ns,omitempty"` // of |IPDV|
 	DelayNS            *Delay       `json:"delay_ns,omitempty"`
-	Flow               *uint16      `json:"flow,omitempty"` // in Flows: which
-	Flows              []Receiver   `json:"flows,omitempty"`
 }
 
 // LossBurst is of the lengths of loss periods, in packets.

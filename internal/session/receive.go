@@ -127,18 +127,20 @@ func (c *counting) interval(snap snapshot, at time.Duration) {
 	now, last := t.Counts, c.last.Counts
 	unique, bytes := now.Unique-last.Unique, now.UniquePayloadBytes-last.UniquePayloadBytes
 	r := &result.ReceiverInterval{
-		Packets:            now.Packets - last.Packets,
-		PayloadBytes:       now.PayloadBytes - last.PayloadBytes,
-		UniquePayloadBytes: bytes,
-		Seconds:            length.Seconds(),
-		Rate:               rate(snap.stack, unique, bytes, length),
-		Unique:             unique,
-		Lost:               now.Lost - min(c.lost, now.Lost),
-		Duplicates:         now.Duplicates - last.Duplicates,
-		Reordered:          now.Reordered - last.Reordered,
-		BeyondWindow:       now.BeyondWindow - last.BeyondWindow,
-		Foreign:            t.Foreign - c.last.Foreign,
-		JitterNS:           t.JitterNS,
+		PayloadBytes: now.PayloadBytes - last.PayloadBytes,
+		Seconds:      length.Seconds(),
+		Rate:         rate(snap.stack, unique, bytes, length),
+		PacketsCame: &result.PacketsCame{
+			Packets:            now.Packets - last.Packets,
+			UniquePayloadBytes: bytes,
+			Unique:             unique,
+			Lost:               now.Lost - min(c.lost, now.Lost),
+			Duplicates:         now.Duplicates - last.Duplicates,
+			Reordered:          now.Reordered - last.Reordered,
+			BeyondWindow:       now.BeyondWindow - last.BeyondWindow,
+			Foreign:            t.Foreign - c.last.Foreign,
+			JitterNS:           t.JitterNS,
+		},
 	}
 	c.lost += r.Lost
 	if c.plan.Config.Verify {

@@ -111,14 +111,16 @@ func drain(s gen.Sender) (gen.Completed, error) {
 // sent is what left.
 func sent(p *plan.Send, stats pace.Stats, drained gen.Completed, cpu time.Duration) *result.Sender {
 	s := &result.Sender{
-		Packets:      stats.Packets,
 		PayloadBytes: stats.PayloadBytes,
 		Seconds:      stats.Span.Seconds(),
 		Rate:         rate(p.Stack, stats.Packets, stats.PayloadBytes, stats.Span),
-		LatePackets:  stats.Late,
-		LongestBurst: stats.LongestBurst,
-		Refused:      drained.Refused,
-		Shortfall:    stats.Shortfall,
+		SentPackets: &result.SentPackets{
+			Packets:      stats.Packets,
+			LatePackets:  stats.Late,
+			LongestBurst: stats.LongestBurst,
+			Refused:      drained.Refused,
+			Shortfall:    stats.Shortfall,
+		},
 	}
 	if !math.IsNaN(stats.ErrorPPM) {
 		s.RateErrorPPM = &stats.ErrorPPM
@@ -182,12 +184,14 @@ func (s *sendIntervals) interval(at time.Duration) {
 	now.late, now.short = s.progress.Late.Load(), s.progress.Shortfall.Load()
 	packets, bytes := now.packets-s.last.packets, now.bytes-s.last.bytes
 	iv := result.Interval{StartS: s.last.at.Seconds(), EndS: at.Seconds(), Sender: &result.SenderInterval{
-		Packets:      packets,
 		PayloadBytes: bytes,
 		Seconds:      length.Seconds(),
 		Rate:         rate(s.stack, packets, bytes, length),
-		LatePackets:  now.late - s.last.late,
-		Shortfall:    now.short - s.last.short,
+		PacketsLeft: &result.PacketsLeft{
+			Packets:     packets,
+			LatePackets: now.late - s.last.late,
+			Shortfall:   now.short - s.last.short,
+		},
 	}}
 	s.last = now
 	s.rep.Intervals = append(s.rep.Intervals, iv)

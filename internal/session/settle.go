@@ -44,18 +44,20 @@ func (c *counting) settle() error {
 // received makes the report of a summary.
 func (c *counting) received(s *track.Summary, stack units.Stack) *result.Receiver {
 	r := &result.Receiver{
-		Packets:            s.Packets,
-		PayloadBytes:       s.PayloadBytes,
-		UniquePayloadBytes: s.UniquePayloadBytes,
-		Unique:             s.Unique,
-		Lost:               s.Lost,
-		LossIsLowerBound:   s.Sent == nil,
-		Duplicates:         s.Duplicates,
-		Reordered:          s.Reordered,
-		ReorderExtentMax:   s.ReorderExtentMax,
-		Gaps:               s.Bursts.Gaps,
-		BeyondWindow:       s.BeyondWindow,
-		JitterNS:           s.JitterNS,
+		PayloadBytes: s.PayloadBytes,
+		ArrivedPackets: &result.ArrivedPackets{
+			Packets:            s.Packets,
+			UniquePayloadBytes: s.UniquePayloadBytes,
+			Unique:             s.Unique,
+			Lost:               s.Lost,
+			LossIsLowerBound:   s.Sent == nil,
+			Duplicates:         s.Duplicates,
+			Reordered:          s.Reordered,
+			ReorderExtentMax:   s.ReorderExtentMax,
+			Gaps:               s.Bursts.Gaps,
+			BeyondWindow:       s.BeyondWindow,
+			JitterNS:           s.JitterNS,
+		},
 	}
 	if span := time.Duration(s.Last - s.First); s.Packets > 1 {
 		// As many intervals as packets: to when the next one would have come.
