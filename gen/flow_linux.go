@@ -86,12 +86,13 @@ func connectFlow(fd int, cfg *Config, flow int) error {
 			return err
 		}
 	}
-	to, err := sockaddr(h.Dst, h.DstPort, cfg.IfIndex)
+	_, port := h.Ports(uint16(flow))
+	to, err := sockaddr(h.Dst, port, cfg.IfIndex)
 	if err != nil {
 		return err
 	}
 	if err := unix.Connect(fd, to); err != nil {
-		return fmt.Errorf("connect to %v: %w", netip.AddrPortFrom(h.Dst, h.DstPort), err)
+		return fmt.Errorf("connect to %v: %w", netip.AddrPortFrom(h.Dst, port), err)
 	}
 	return nil
 }
@@ -144,7 +145,7 @@ func setMulticastInterface(fd int, ipv4 bool, ifindex int) error {
 // bindFlow gives a socket the source address and port of its flow.
 func bindFlow(fd int, cfg *Config, flow int) error {
 	h := &cfg.Template.Headers
-	src, port := h.Src, h.SrcPort
+	src, port := h.Src, uint16(0)
 	switch {
 	case src.IsValid():
 	case h.Dst.Unmap().Is4():
@@ -152,8 +153,8 @@ func bindFlow(fd int, cfg *Config, flow int) error {
 	default:
 		src = netip.IPv6Unspecified()
 	}
-	if port != 0 {
-		port += uint16(flow)
+	if h.SrcPort != 0 {
+		port, _ = h.Ports(uint16(flow))
 	}
 	from, err := sockaddr(src, port, cfg.IfIndex)
 	if err != nil {

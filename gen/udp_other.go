@@ -61,10 +61,11 @@ func openUDP(cfg *Config) (Sender, error) {
 func openFlow(cfg *Config, flow int) (*net.UDPConn, error) {
 	h := &cfg.Template.Headers
 	from := &net.UDPAddr{IP: h.Src.AsSlice(), Zone: h.Src.Zone()}
+	src, dst := h.Ports(uint16(flow))
 	if h.SrcPort != 0 {
-		from.Port = int(h.SrcPort) + flow
+		from.Port = int(src)
 	}
-	to := &net.UDPAddr{IP: h.Dst.AsSlice(), Zone: h.Dst.Zone(), Port: int(h.DstPort)}
+	to := &net.UDPAddr{IP: h.Dst.AsSlice(), Zone: h.Dst.Zone(), Port: int(dst)}
 	c, err := net.DialUDP("udp", from, to)
 	if err != nil {
 		return nil, err
