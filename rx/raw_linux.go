@@ -29,7 +29,7 @@ type raw struct {
 	iface   *net.Interface
 	fd      int
 	own     [1]int // fd, to wait for
-	manners int // see openManners
+	manners int    // see openManners
 	clock   stampClock
 	verify  bool
 	untold  bool // the kernel does not say which checksums are yet to be made
