@@ -54,6 +54,7 @@ var rooms = map[string][]string{
 	"internal/linux":   {},
 	"internal/tally":   {},
 	"internal/house":   {},
+	"internal/iperf3":  {},
 	"internal/ledger":  {"internal/result"},
 	"internal/report":  {"internal/result", "internal/units"},
 	"internal/host":    {"internal/result", "internal/linux"},
