@@ -53,6 +53,7 @@ func TestCheck(t *testing.T) {
 		"rate unlimited":     {with(udp, func(p *Params) { p.Bandwidth = 0 }), limited, 27},
 		"rate overflows":     {with(udp, func(p *Params) { p.Bandwidth, p.Parallel = math.MaxInt64, 128 }), limited, 27},
 		"too long":           {with(udp, func(p *Params) { p.Time, p.Omit = 55, 6 }), limited, 37},
+		"an amount, limit":   {with(udp, func(p *Params) { p.Time, p.BlockCount = 0, 20 }), limited, None},
 		"without end, limit": {with(udp, func(p *Params) { p.Time = 0 }), limited, 37},
 	} {
 		if got := c.params.Check(c.limits); got != c.want {

@@ -2,17 +2,12 @@ package iperf3
 
 import (
 	"bytes"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
-	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -33,10 +28,6 @@ func pair(t *testing.T) (client, server net.Conn) {
 	}
 	t.Cleanup(func() { client.Close(); server.Close() })
 	return client, server
-}
-
-func framed(text string) []byte {
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
 }
 
 func TestCookies(t *testing.T) {
@@ -150,197 +141,6 @@ func TestServerErrors(t *testing.T) {
 	if text := (&Error{BadListen, 98}).Error(); !strings.HasPrefix(text, "unable to start listener for connections: ") {
 		t.Error(text)
 	}
-}
-
-func TestLengthsAreBounded(t *testing.T) {
-	big := strings.Repeat(" ", maxParamsIn)
-	for name, said := range map[string][]byte{
-		"0":             {0, 0, 0, 0},
-		"2^31-1":        {0x7f, 0xff, 0xff, 0xff, '{', '}'},
-		"2^32-1":        {0xff, 0xff, 0xff, 0xff, '{', '}'},
-		"65537":         framed(big + "{"),
-		"half a length": {0, 0},
-		"no end":        {0, 0, 0, 9, '{', '}'},
-		"no JSON":       framed("udp=1"),
-		"an array":      framed("[]"),
-	} {
-		in, _ := can(said)
-		if p, err := in.ReadParams(); err == nil || !strings.HasPrefix(err.Error(), "reading the parameters: ") {
-			t.Errorf("%s: %+v, %v", name, p, err)
-		}
-	}
-	in, _ := can(framed(big[2:] + "{}"))
-	if _, err := in.ReadParams(); err != nil {
-		t.Errorf("64 KiB: %v", err)
-	}
-	out, to := can(nil)
-	if err := out.WriteParams(&Params{Title: big}); err == nil || to.got.Len() > 0 {
-		t.Errorf("parameters that no peer takes: %v, %d bytes written", err, to.got.Len())
-	}
-}
-
-// What a peer announces costs nothing; what it sends, some multiple of its size,
-// nearly all of it garbage at once.
-func TestMemoryIsBoundedByWhatCame(t *testing.T) {
-	allocated := func(said []byte) uint64 {
-		in, _ := can(said)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		in.ReadResults()
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
-	}
-	if n := allocated([]byte{0x00, 0xff, 0xff, 0xff, '{'}); n > 64<<10 {
-		t.Errorf("a length of 16 MiB alone took %d bytes", n)
-	}
-	const size = 1 << 20
-	for name, text := range map[string]string{
-		"unknown keys":  `{` + strings.Repeat(`"a":1,`, size/6) + `"b":1}`,
-		"one long key":  `{"` + strings.Repeat(`a`, size) + `":1}`,
-		"empty streams": `{"streams":[` + strings.Repeat(`{},`, size/3) + `{}]}`,
-		"nested":        `{"streams":` + strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000) + strings.Repeat(" ", size) + `}`,
-		"same key":      `{` + strings.Repeat(`"streams":[],`, size/13) + `"b":1}`,
-	} {
-		if n := allocated(framed(text)); n > 64*size {
-			t.Errorf("%s: %d bytes took %d", name, len(text), n)
-		}
-	}
-}
-
-func TestPatience(t *testing.T) {
-	client, server := pair(t)
-	c := NewConn(client)
-	c.Patience = Patience{First: 20 * time.Millisecond}
-	if _, err := c.ReadState(); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a silent peer: %v", err)
-	}
-	// A byte at a time, within any gap's limit, for ever.
-	drip := make(chan struct{})
-	go func() {
-		defer close(drip)
-		for _, err := server.Write([]byte{0, 0, 1, 0}); err == nil; _, err = server.Write([]byte{' '}) {
-			time.Sleep(5 * time.Millisecond)
-		}
-	}()
-	c.Patience = Patience{First: time.Minute, Whole: 50 * time.Millisecond}
-	if _, err := c.ReadParams(); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a slow peer: %v", err)
-	}
-	client.Close()
-	<-drip
-}
-
-func TestPatienceEndsWithTheMessage(t *testing.T) {
-	client, server := pair(t)
-	c := NewConn(client)
-	c.Patience = Patience{First: time.Minute, Whole: time.Millisecond}
-	server.Write([]byte{byte(TestStart)})
-	if state, err := c.ReadState(); state != TestStart || err != nil {
-		t.Fatal(state, err)
-	}
-	c.Patience = Patience{}
-	time.AfterFunc(20*time.Millisecond, func() { server.Write([]byte{byte(TestRunning)}) })
-	if state, err := c.ReadState(); state != TestRunning || err != nil {
-		t.Error(state, err)
-	}
-}
-
-func TestBusyIsAlwaysHeard(t *testing.T) {
-	for range 50 {
-		client, server := pair(t)
-		turned := make(chan error, 1)
-		go func() { turned <- NewConn(server).Busy(10 * time.Second) }()
-		c := NewConn(client)
-		if err := c.WriteCookie(NewCookie()); err != nil {
-			t.Fatal(err)
-		}
-		if state, err := c.ReadState(); state != AccessDenied || err != nil {
-			t.Fatal(state, err)
-		}
-		if _, err := c.ReadState(); err != io.EOF {
-			t.Fatal(err)
-		}
-		client.Close()
-		if err := <-turned; err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func TestBusyWaitsForNobody(t *testing.T) {
-	client, server := pair(t)
-	turned := make(chan error, 1)
-	go func() { turned <- NewConn(server).Busy(20 * time.Millisecond) }()
-	if state, err := NewConn(client).ReadState(); state != AccessDenied || err != nil {
-		t.Error(state, err)
-	}
-	if err := <-turned; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("no cookie came: %v", err)
-	}
-}
-
-func TestHangUpDeliversWhatWasSaid(t *testing.T) {
-	client, server := pair(t)
-	client.Write(make([]byte, 1<<16)) // unread, and more than Refuse leaves time to read
-	done := make(chan error, 1)
-	go func() {
-		c := NewConn(server)
-		done <- errors.Join(c.Refuse(OverRateLimit, 0), c.HangUp(10*time.Second))
-	}()
-	c := NewConn(client)
-	state, err := c.ReadState()
-	if state != ServerError || err != nil {
-		t.Fatal(state, err)
-	}
-	if refusal, err := c.ReadServerError(); err != nil || refusal.Code != OverRateLimit {
-		t.Fatal(refusal, err)
-	}
-	client.Close()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-}
-
-// listen reads as a server or a client would whatever comes, to its end.
-func listen(c *Conn, client bool) {
-	if !client {
-		if _, err := c.ReadCookie(); err != nil {
-			return
-		}
-		if _, err := c.ReadParams(); err != nil {
-			return
-		}
-	}
-	for {
-		state, err := c.ReadState()
-		switch {
-		case err != nil:
-			return
-		case state == ServerError:
-			c.ReadServerError()
-		case state == Extra:
-			var v json.RawMessage
-			err = c.ReadExtra(&v)
-		case state == ExchangeResults || state == TestEnd:
-			_, err = c.ReadResults()
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func FuzzConversation(f *testing.F) {
-	for _, file := range []string{"udp-forward", "udp-reverse", "udp-bidir-64bit", "tcp-forward", "errors"} {
-		for _, said := range samples(f, "testdata/hexdump-"+file+".txt") {
-			f.Add(said.bytes, !said.client)
-		}
-	}
-	f.Add([]byte("L\x00\x00\x00\x02{}L\x00\x00\x00\x00"), true)
-	f.Fuzz(func(t *testing.T, said []byte, client bool) {
-		in, _ := can(said)
-		listen(in, client)
-	})
 }
 
 func FuzzServerError(f *testing.F) {

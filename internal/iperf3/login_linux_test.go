@@ -26,7 +26,7 @@ func TestStockServerTakesOurLogin(t *testing.T) {
 		{"an hour old", token(t, Login{"mario", "rossi", now.Add(-time.Hour)}, PKCS1), true},
 		{"right", token(t, Login{"mario", "rossi", now}, PKCS1), false},
 	} {
-		control := dial(t, l)
+		control, _ := dial(t, l)
 		must(t, control.WriteParams(&Params{UDP: true, Time: 1, Parallel: 1, Len: 100, AuthToken: c.token}))
 		state, err := control.ReadState()
 		if !c.refused {
@@ -56,8 +56,8 @@ func TestStockClientPassesOurGate(t *testing.T) {
 	for password, admitted := range map[string]bool{"rossi": true, "bianchi": false} {
 		client, out := stock(t, l.A(), []string{"IPERF3_PASSWORD=" + password}, "-c", l.B().Addr4.String(), "-u", "-t", "1",
 			"--username", "mario", "--rsa-public-key-path", public)
-		c, p := accept(t, tcp)
-		user, err := gate.Admit(p.AuthToken, time.Now())
+		c, _ := accept(t, tcp)
+		user, err := gate.Admit(askParams(t, c).AuthToken, time.Now())
 		if (user == "mario") != admitted || (err == nil) != admitted {
 			t.Errorf("%s: %q, %v", password, user, err)
 		}

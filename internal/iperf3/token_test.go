@@ -5,6 +5,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha1"
 	"encoding/base64"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,24 @@ func TestTokensOpen(t *testing.T) {
 			if err != nil || got != want {
 				t.Errorf("%+v came out as %+v, %v", want, got, err)
 			}
+		}
+	}
+}
+
+// OpenSSL's, as a stock client makes them.
+func TestTokensOfOpenSSLOpen(t *testing.T) {
+	key, err := ReadPrivateKey("testdata/login-key.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Login{"mario", "rossi", time.Unix(1700000000, 0)}
+	for _, padding := range []string{"oaep", "pkcs1"} {
+		token, err := os.ReadFile("testdata/login-" + padding + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := OpenToken(string(token), key); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", padding, got, err)
 		}
 	}
 }

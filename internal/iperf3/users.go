@@ -47,7 +47,10 @@ func parseUsers(r io.Reader) (Users, error) {
 		}
 		users[user] = [sha256.Size]byte(hash)
 	}
-	return users, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	return users, nil
 }
 
 // Know tells whether the password is the user's, in a time that gives nothing
