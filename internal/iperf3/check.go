@@ -49,7 +49,8 @@ func (p *Params) Check(limits Limits) Code {
 	return p.checkLimits(limits)
 }
 
-// checkLimits wants the parameters to be within the protocol's own bounds.
+// checkLimits wants the parameters to be within the protocol's own bounds. An
+// amount of bytes or blocks may last for any time: the server has to end it.
 func (p *Params) checkLimits(limits Limits) Code {
 	streams := int64(p.Parallel)
 	if p.Bidirectional {
@@ -59,7 +60,8 @@ func (p *Params) checkLimits(limits Limits) Code {
 		return OverRateLimit
 	}
 	length := time.Duration(p.Time+p.Omit) * time.Second
-	if limits.Duration > 0 && (p.Time == 0 || length > limits.Duration) {
+	endless := p.Time == 0 && p.Num == 0 && p.BlockCount == 0
+	if limits.Duration > 0 && (endless || length > limits.Duration) {
 		return OverMaxDuration
 	}
 	return None

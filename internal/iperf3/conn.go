@@ -76,18 +76,23 @@ func (c *Conn) write(message []byte) error {
 	if err := c.conn.SetWriteDeadline(time.Now().Add(writePatience)); err != nil {
 		return err
 	}
-	_, err := c.conn.Write(message)
-	return err
+	if _, err := c.conn.Write(message); err != nil {
+		return err
+	}
+	return c.conn.SetWriteDeadline(time.Time{})
 }
 
-// ReadCookie reads the first message of a client.
+// ReadCookie reads the first message of a client. If it is that of a TCP data
+// connection, the connection under it is as new again: no deadline is left.
 func (c *Conn) ReadCookie() (Cookie, error) {
 	var cookie Cookie
-	err := c.read(cookie[:])
-	return cookie, err
+	if err := c.read(cookie[:]); err != nil {
+		return Cookie{}, err
+	}
+	return cookie, c.expect(0)
 }
 
-// WriteCookie opens the conversation as its client.
+// WriteCookie begins a conversation, or a TCP data connection, as its client.
 func (c *Conn) WriteCookie(cookie Cookie) error { return c.write(cookie[:]) }
 
 // ReadState reads a state. After ServerError call ReadServerError, after Extra
@@ -125,7 +130,7 @@ func (c *Conn) ReadServerError() (*Error, error) {
 		return nil, fmt.Errorf("reading the server's error code: %w", cutOff(err))
 	}
 	refusal := &Error{Code: Code(binary.BigEndian.Uint32(word[:]))}
-	if c.read(word[:]) == nil {
+	if _, err := io.ReadFull(c.conn, word[:]); err == nil {
 		refusal.Errno = int32(binary.BigEndian.Uint32(word[:]))
 	}
 	return refusal, nil

@@ -44,7 +44,7 @@ func IsHello(datagram []byte, counters64 bool) bool {
 // has the size of the stream's datagrams, so that it isn't joined with the next
 // one, and number 0, so that as data it costs an "out of order" and no loss.
 // clock is the sender's, as in the headers of its data. size is at least
-// MinBlockUDP. With 64-bit counters the number is 64 bits wide and as well 0.
+// MinBlockUDP. The bytes are the same with 32-bit and with 64-bit counters.
 func PaddedHello(size int, clock time.Duration) []byte {
 	b := make([]byte, size)
 	binary.BigEndian.PutUint32(b, uint32(clock/time.Second))

@@ -80,7 +80,9 @@ func decodeObject(b []byte, members []member) error {
 	return nil
 }
 
-func (m member) decode(raw json.RawMessage) (err error) {
+// decode takes a JSON value over into the field, which stays as it is if the
+// value is of a wrong type.
+func (m member) decode(raw json.RawMessage) error {
 	switch v := m.value.(type) {
 	case *presence:
 		*v = true
@@ -88,32 +90,34 @@ func (m member) decode(raw json.RawMessage) (err error) {
 		n, err := integer(raw)
 		*v = one(string(raw) == "true" || err == nil && n != 0)
 	case *int:
-		var n int64
-		if n, err = integer(raw); err == nil {
-			*v = int(min(max(n, math.MinInt), math.MaxInt))
+		n, err := integer(raw)
+		if err != nil {
+			return err
 		}
+		*v = int(min(max(n, math.MinInt), math.MaxInt))
 	case *int64:
-		if n, err := integer(raw); err == nil {
-			*v = n
-			return nil
+		n, err := integer(raw)
+		if err != nil {
+			return err
 		}
-		return errNoNumber
+		*v = n
 	case *float64:
-		var f float64
-		if f, err = float(raw); err == nil {
-			*v = f
+		f, err := float(raw)
+		if err != nil {
+			return err
 		}
+		*v = f
 	case *string:
-		err = json.Unmarshal(raw, v)
+		return json.Unmarshal(raw, v)
 	case *json.RawMessage:
 		*v = raw
 	case *[]StreamResult:
 		if raw[0] != '[' {
 			return errors.New("not an array")
 		}
-		err = json.Unmarshal(raw, v)
+		return json.Unmarshal(raw, v)
 	}
-	return err
+	return nil
 }
 
 // encodeObject writes members as a compact JSON object in their order.

@@ -19,10 +19,10 @@ type Results struct {
 
 // A StreamResult is one stream as one of its ends saw it.
 type StreamResult struct {
-	ID          int   // see StreamID
-	Bytes       int64 // of payload, after what is omitted
-	Retransmits int64 // -1 if unknown
-	Jitter      float64
+	ID          int     // see StreamID
+	Bytes       int64   // of payload, after what is omitted
+	Retransmits int64   // -1 if unknown
+	Jitter      float64 // seconds, as estimated at the end
 	// Errors are the datagrams that the receiver missed, and Packets the highest
 	// number that it saw; of a sender 0, and how many it sent. Both run from the
 	// start of the test. The omitted ones are their state when omitting ended.
