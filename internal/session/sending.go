@@ -155,7 +155,9 @@ func (s *sending) sent() *result.Sender {
 		Seconds:      span.Seconds(),
 		Rate:         rate(s.plan.Stack, packets, bytes, span),
 		SentPackets: &result.SentPackets{
-			Packets:      packets,
+			Packets: packets,
+		},
+		SentPacing: &result.SentPacing{
 			LatePackets:  s.stats.Late - s.omitted.late,
 			LongestBurst: s.stats.LongestBurst,
 			Refused:      s.drained.Refused,

@@ -48,17 +48,19 @@ func (r *receiving) received(s *track.Summary, stack units.Stack) *result.Receiv
 	total := &result.Receiver{
 		PayloadBytes: s.PayloadBytes,
 		ArrivedPackets: &result.ArrivedPackets{
-			Packets:            s.Packets,
+			Packets:          s.Packets,
+			Unique:           s.Unique,
+			Lost:             s.Lost,
+			LossIsLowerBound: s.Sent == nil,
+			Duplicates:       s.Duplicates,
+			JitterNS:         s.JitterNS,
+		},
+		Arrivals: &result.Arrivals{
 			UniquePayloadBytes: s.UniquePayloadBytes,
-			Unique:             s.Unique,
-			Lost:               s.Lost,
-			LossIsLowerBound:   s.Sent == nil,
-			Duplicates:         s.Duplicates,
 			Reordered:          s.Reordered,
 			ReorderExtentMax:   s.ReorderExtentMax,
 			Gaps:               s.Bursts.Gaps,
 			BeyondWindow:       s.BeyondWindow,
-			JitterNS:           s.JitterNS,
 		},
 	}
 	if span := time.Duration(s.Last - s.First); s.Packets > 1 {
