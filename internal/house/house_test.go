@@ -64,6 +64,7 @@ var rooms = map[string][]string{
 	"gen":              {"gen/frame", "gen/pace", "bpf", "internal/linux", "internal/probe"},
 	"rx/track":         {"internal/probe"},
 	"rx":               {"rx/track", "bpf", "internal/linux", "internal/probe"},
+	"internal/tcp":     {"gen/pace", "internal/linux", "internal/probe", "internal/units"},
 	"internal/plan":    {"gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/probe", "internal/result", "internal/units", "internal/linux"},
 	"internal/session": {"internal/plan", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/ledger", "bpf", "internal/linux", "internal/probe", "internal/result", "internal/units"},
 	"bench":            {"internal/session", "internal/plan", "internal/lab", "internal/host", "internal/probe", "internal/result", "internal/units", "gen", "rx"},
