@@ -36,6 +36,9 @@ type Sender struct {
 	// Duration ends it after that time, or with a Rate after the whole blocks
 	// that the rate allows in it; 0 for no such limit.
 	Duration time.Duration
+	// ZeroCopy sends by sendfile(2) from a file in memory, which spares the
+	// sender's processor a copy; it needs Linux.
+	ZeroCopy bool
 
 	sent atomic.Uint64
 }
@@ -49,7 +52,7 @@ func (s *Sender) Sent() uint64 { return s.sent.Load() }
 // The connection stays open, for CloseWrite to mark the end. An error says that
 // the connection broke; what was sent until then is counted.
 func (s *Sender) Run(ctx context.Context) error {
-	w, err := newWriter(s.Conn, s.Pattern, s.blockLen())
+	w, err := s.newWriter()
 	if err != nil {
 		return err
 	}
