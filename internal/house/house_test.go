@@ -71,6 +71,7 @@ var rooms = map[string][]string{
 	"bench":            {"internal/session", "internal/plan", "internal/lab", "internal/host", "internal/probe", "internal/result", "internal/units", "gen", "rx"},
 	"bench/peer":       {},
 	"bench/peers":      {"bench/peer", "bpf", "gen", "internal/host", "internal/lab"},
+	"bench/streams":    {"internal/lab", "internal/probe", "internal/tcp"},
 	"internal/cli":     {"bench", "gen", "rx", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/report", "internal/probe", "internal/result", "internal/units"},
 	"cmd/linerate":     {"internal/cli"},
 }

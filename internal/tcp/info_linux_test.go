@@ -55,7 +55,7 @@ func TestInfoCountsRetransmissions(t *testing.T) {
 	l := newLab(t, lab.Config{Shape: lab.Shape{Rate: 100_000_000, Limit: 20_000}})
 	c := connect(t, l, l.B().Addr4, Options{}, Options{})
 	done := receive(&Receiver{Conn: c.server})
-	s := Sender{Conn: c.client, Pattern: ramp(t), Bytes: 4 << 20}
+	s := Sender{Conn: c.client, Pattern: ramp(t), Bytes: 2 << 20}
 	check(t, s.Run(t.Context()))
 	i := untilAcked(t, c.client, s.Sent())
 	check(t, c.client.CloseWrite())

@@ -36,11 +36,17 @@ func newLab(t testing.TB, c lab.Config) *lab.Lab {
 // connect makes a connection from a to b, at one of the addresses of b.
 func connect(t testing.TB, l *lab.Lab, to netip.Addr, client, server Options) *line {
 	t.Helper()
+	return connectTo(t, l, to, to, client, server)
+}
+
+// connectTo is the same to a listener at another address, an unspecified one.
+func connectTo(t testing.TB, l *lab.Lab, listening, to netip.Addr, client, server Options) *line {
+	t.Helper()
 	c := &line{Lab: l}
 	at := netip.AddrPortFrom(to, testPort)
 	var listener *net.TCPListener
 	check(t, l.B().Do(func() (err error) {
-		listener, err = Listen(t.Context(), at, server)
+		listener, err = Listen(t.Context(), netip.AddrPortFrom(listening, testPort), server)
 		return err
 	}))
 	defer listener.Close()

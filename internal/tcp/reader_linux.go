@@ -62,8 +62,8 @@ func (d *discarder) recv(fd uintptr) bool {
 }
 
 // wakeRarely has the kernel wake a reader for no less than an eighth of the
-// receive buffer as it now is (SO_RCVLOWAT): few enough for the window to stay
-// open, and at high rates far more than a packet.
+// receive buffer as it now is, or half of what one call reads (SO_RCVLOWAT):
+// little enough for the window to stay open, and at high rates many packets.
 func wakeRarely(conn *net.TCPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -73,7 +73,7 @@ func wakeRarely(conn *net.TCPConn) error {
 	err = raw.Control(func(fd uintptr) {
 		var buffer int
 		if buffer, failed = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF); failed == nil {
-			failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, min(buffer/8, DefaultLen))
+			failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, min(buffer/8, readLen/2))
 		}
 	})
 	if err != nil {

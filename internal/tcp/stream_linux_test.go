@@ -61,16 +61,16 @@ func TestRateIsKept(t *testing.T) {
 	for _, c := range []struct {
 		rate uint64
 		len  int
-		want uint64 // bytes in half a second, whole blocks
+		want uint64 // bytes in a quarter of a second, whole blocks
 	}{
-		{rate: 80_000_000, want: 5_000_000},
-		{rate: 2_000_000_000, want: 125_000_000 / DefaultLen * DefaultLen},
-		{rate: 8_000_000, len: 3000, want: 498_000},
-		{rate: 3000, want: 128},
+		{rate: 80_000_000, want: 2_500_000},
+		{rate: 2_000_000_000, want: 62_500_000 / DefaultLen * DefaultLen},
+		{rate: 8_000_000, len: 3000, want: 249_000},
+		{rate: 6000, want: 128},
 	} {
 		l := newLine(t, Options{}, Options{})
 		done := receive(&Receiver{Conn: l.server})
-		s := Sender{Conn: l.client, Pattern: ramp(t), Rate: c.rate, Len: c.len, Duration: 500 * time.Millisecond}
+		s := Sender{Conn: l.client, Pattern: ramp(t), Rate: c.rate, Len: c.len, Duration: 250 * time.Millisecond}
 		check(t, s.Run(t.Context()))
 		check(t, l.client.CloseWrite())
 		if r := <-done; r.Received() != s.Sent() || r.err != nil {
