@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"linerate/internal/lab"
 	"linerate/internal/probe"
 )
@@ -142,6 +144,9 @@ func TestDrainCountsWhatIsStillOnItsWay(t *testing.T) {
 	ended, err := r.Run(ctx)
 	if ended || err != nil {
 		t.Errorf("Run = %v, %v; want false, nil of a context that ended", ended, err)
+	}
+	if low, err := number(c.server, unix.SOL_SOCKET, unix.SO_RCVLOWAT, "SO_RCVLOWAT"); low != 1 || err != nil {
+		t.Errorf("SO_RCVLOWAT is left at %d, %v; want 1", low, err)
 	}
 	ended, err = r.Drain(t.Context(), time.Second)
 	check(t, <-sent)
