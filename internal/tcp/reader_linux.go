@@ -81,15 +81,8 @@ func wakeRarely(conn *net.TCPConn) error {
 func wakeAtOnce(conn *net.TCPConn) error { return setLowWater(conn, 1) }
 
 func setLowWater(conn *net.TCPConn, bytes int) error {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	if err := raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, bytes)
-	}); err != nil {
-		return err
-	}
-	return os.NewSyscallError("set SO_RCVLOWAT", failed)
+	return onSocket(conn, func(fd uintptr) error {
+		return os.NewSyscallError("set SO_RCVLOWAT",
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, bytes))
+	})
 }
