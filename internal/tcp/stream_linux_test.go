@@ -170,7 +170,8 @@ func TestContextEndsABlockedWrite(t *testing.T) {
 		cancel()
 		begun := time.Now()
 		check(t, <-done)
-		if took := time.Since(begun); took > 100*time.Millisecond {
+		// At once on an idle machine; a busy one may be taken away meanwhile.
+		if took := time.Since(begun); took > 500*time.Millisecond {
 			t.Errorf("zero copy %v: the end took %v", zeroCopy, took)
 		}
 		check(t, c.client.CloseWrite())
