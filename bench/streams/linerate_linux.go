@@ -16,14 +16,14 @@ import (
 )
 
 // ours is this program again, as either end.
-func ours(name, sender string) *pair {
+func ours(name, sender, receiver string) *pair {
 	end := func(what string) func(string, int) *exec.Cmd {
 		return func(_ string, streams int) *exec.Cmd {
 			return exec.Command("/proc/self/exe", "-end", what, "-streams", strconv.Itoa(streams))
 		}
 	}
 	return &pair{
-		name: name, receiver: end("receive"), sender: end(sender),
+		name: name, receiver: end(receiver), sender: end(sender),
 		arrived: func(received, sent []byte) (float64, error) {
 			if string(received) != string(sent) {
 				return 0, fmt.Errorf("sent %s and received %s bytes", sent, received)
@@ -39,16 +39,28 @@ var server = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 77, 0, 2}), port)
 // serve is one end of a pair: it prints how many bytes went by.
 func serve(end string, streams int) error {
 	ctx := context.Background()
+	pattern, err := probe.ParsePattern("random")
+	if err != nil {
+		return err
+	}
 	next := dial
-	run := func(c *net.TCPConn) (uint64, error) { return send(ctx, c, end == "sendfile") }
-	if end == "receive" {
+	run := func(c *net.TCPConn) (uint64, error) {
+		return send(ctx, &tcp.Sender{Conn: c, Pattern: pattern, Duration: duration, ZeroCopy: end == "sendfile"})
+	}
+	if end == "receive" || end == "verify" {
 		l, err := tcp.Listen(ctx, server, tcp.Options{})
 		if err != nil {
 			return err
 		}
 		defer l.Close()
 		next = func(context.Context) (*net.TCPConn, error) { return l.AcceptTCP() }
-		run = func(c *net.TCPConn) (uint64, error) { return receive(ctx, c) }
+		run = func(c *net.TCPConn) (uint64, error) {
+			r := &tcp.Receiver{Conn: c}
+			if end == "verify" {
+				r.Verify = &pattern
+			}
+			return receive(ctx, r)
+		}
 	}
 	var conns []*net.TCPConn
 	for range streams {
@@ -84,20 +96,17 @@ func dial(ctx context.Context) (*net.TCPConn, error) {
 	return c, err
 }
 
-func send(ctx context.Context, c *net.TCPConn, zeroCopy bool) (uint64, error) {
-	pattern, err := probe.ParsePattern("random")
-	if err != nil {
-		return 0, err
-	}
-	s := tcp.Sender{Conn: c, Pattern: pattern, Duration: duration, ZeroCopy: zeroCopy}
+func send(ctx context.Context, s *tcp.Sender) (uint64, error) {
 	if err := s.Run(ctx); err != nil {
 		return 0, err
 	}
-	return s.Sent(), c.CloseWrite()
+	return s.Sent(), s.Conn.CloseWrite()
 }
 
-func receive(ctx context.Context, c *net.TCPConn) (uint64, error) {
-	r := tcp.Receiver{Conn: c}
+func receive(ctx context.Context, r *tcp.Receiver) (uint64, error) {
 	_, err := r.Run(ctx)
+	if r.Corrupt() > 0 {
+		return 0, fmt.Errorf("%d corrupt bytes", r.Corrupt())
+	}
 	return r.Received(), err
 }

@@ -20,7 +20,7 @@ func Dial(ctx context.Context, local, remote netip.AddrPort, o Options) (conn *n
 	d := net.Dialer{
 		KeepAlive: -1, // a test has its own deadlines, and probes would count
 		Control: func(_, _ string, raw syscall.RawConn) error {
-			err := o.control(raw)
+			err := onRaw(raw, o.set)
 			begun = linux.Monotonic()
 			return err
 		},
@@ -48,7 +48,7 @@ func Dial(ctx context.Context, local, remote netip.AddrPort, o Options) (conn *n
 func Listen(ctx context.Context, local netip.AddrPort, o Options) (*net.TCPListener, error) {
 	c := net.ListenConfig{
 		KeepAlive: -1,
-		Control:   func(_, _ string, raw syscall.RawConn) error { return o.control(raw) },
+		Control:   func(_, _ string, raw syscall.RawConn) error { return onRaw(raw, o.set) },
 	}
 	c.SetMultipathTCP(false) // a test is of one path
 	local = unmapped(local)
@@ -61,15 +61,6 @@ func Listen(ctx context.Context, local netip.AddrPort, o Options) (*net.TCPListe
 		return nil, err
 	}
 	return l.(*net.TCPListener), nil
-}
-
-// control sets the options on a socket that neither connects nor listens yet.
-func (o *Options) control(raw syscall.RawConn) error {
-	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = o.set(fd) }); err != nil {
-		return err
-	}
-	return failed
 }
 
 // unmapped is an address without IPv4 in IPv6's clothes.

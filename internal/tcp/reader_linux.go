@@ -61,23 +61,28 @@ func (d *discarder) recv(fd uintptr) bool {
 	}
 }
 
-// wakeRarely has the kernel wake a reader for no less than an eighth of the
-// receive buffer as it now is, or half of what one call reads (SO_RCVLOWAT):
-// little enough for the window to stay open, and at high rates many packets.
+// wakeRarely has the kernel wake a reader for no less than a sixteenth of the
+// receive buffer as it now is, or half of what one call reads (SO_RCVLOWAT): many
+// packets, and yet the window stays open. A small window is waited on by the
+// sender: there every byte wakes.
 func wakeRarely(conn *net.TCPConn) error {
-	raw, err := conn.SyscallConn()
+	const small = 1 << 20
+	buffer, err := number(conn, unix.SOL_SOCKET, unix.SO_RCVBUF, "SO_RCVBUF")
 	if err != nil {
 		return err
 	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		var buffer int
-		if buffer, failed = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF); failed == nil {
-			failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, min(buffer/8, readLen/2))
-		}
+	if buffer < small {
+		return wakeAtOnce(conn)
+	}
+	return setLowWater(conn, min(buffer/16, readLen/2))
+}
+
+// wakeAtOnce has it wake a reader for any byte, as it is with a new connection.
+func wakeAtOnce(conn *net.TCPConn) error { return setLowWater(conn, 1) }
+
+func setLowWater(conn *net.TCPConn, bytes int) error {
+	return onSocket(conn, func(fd uintptr) error {
+		return os.NewSyscallError("set SO_RCVLOWAT",
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, bytes))
 	})
-	if err != nil {
-		return err
-	}
-	return os.NewSyscallError("set SO_RCVLOWAT", failed)
 }

@@ -68,7 +68,7 @@ func (r *Receiver) receive(ctx context.Context, silence time.Duration) (ended bo
 	if err := r.lookUp(pause); err != nil {
 		return false, err
 	}
-	defer r.Conn.SetReadDeadline(time.Time{})
+	defer r.rest()
 	for {
 		n, corrupt, err := r.stream.read()
 		r.received.Add(uint64(n))
@@ -100,4 +100,11 @@ func (r *Receiver) lookUp(pause time.Duration) error {
 		return err
 	}
 	return r.Conn.SetReadDeadline(time.Now().Add(pause))
+}
+
+// rest leaves the connection as other readers expect it. It can only fail on a
+// closed one.
+func (r *Receiver) rest() {
+	_ = wakeAtOnce(r.Conn)
+	_ = r.Conn.SetReadDeadline(time.Time{})
 }

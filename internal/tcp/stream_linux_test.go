@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"linerate/internal/lab"
 	"linerate/internal/probe"
 )
@@ -143,6 +145,9 @@ func TestDrainCountsWhatIsStillOnItsWay(t *testing.T) {
 	if ended || err != nil {
 		t.Errorf("Run = %v, %v; want false, nil of a context that ended", ended, err)
 	}
+	if low, err := number(c.server, unix.SOL_SOCKET, unix.SO_RCVLOWAT, "SO_RCVLOWAT"); low != 1 || err != nil {
+		t.Errorf("SO_RCVLOWAT is left at %d, %v; want 1", low, err)
+	}
 	ended, err = r.Drain(t.Context(), time.Second)
 	check(t, <-sent)
 	if r.Received() != bytes || ended || err != nil {
@@ -165,7 +170,8 @@ func TestContextEndsABlockedWrite(t *testing.T) {
 		cancel()
 		begun := time.Now()
 		check(t, <-done)
-		if took := time.Since(begun); took > 100*time.Millisecond {
+		// At once on an idle machine; a busy one may be taken away meanwhile.
+		if took := time.Since(begun); took > 500*time.Millisecond {
 			t.Errorf("zero copy %v: the end took %v", zeroCopy, took)
 		}
 		check(t, c.client.CloseWrite())
