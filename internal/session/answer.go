@@ -23,6 +23,9 @@ type Doorman interface {
 	// UDP waits for the hello of the client's next stream, answers it, and returns
 	// a socket that is connected to where it came from.
 	UDP(context.Context) (*net.UDPConn, error)
+	// Quiet ends the answers to hellos that come again: from now on the sockets
+	// are the test's alone.
+	Quiet()
 }
 
 // A Call is what a client asks of a server, its parameters read and let pass.
@@ -51,6 +54,18 @@ type server struct {
 	in, out leg // nil where nothing goes that way
 	conduct *conductor
 	control *control
+	teller  *teller // nil towards a stock client
+}
+
+// told is an observer that tells the client what it sees.
+type told struct {
+	Observer
+	*teller
+}
+
+func (t told) Interval(r *result.Report, iv *result.Interval) {
+	t.Observer.Interval(r, iv)
+	t.tell(iperf3.News{Interval: iv})
 }
 
 // Answer runs one test that a client asked for. A report comes back whenever the
@@ -129,6 +144,10 @@ func (s *server) prepare(ctx context.Context) error {
 		s.Conn.Refuse(iperf3.BadStream, 0)
 		return err
 	}
+	if err := s.ready(); err != nil {
+		return err
+	}
+	s.Doorman.Quiet()
 	if err := legs(ctx); err != nil {
 		s.Conn.Refuse(iperf3.BadStream, 0)
 		return err
@@ -140,6 +159,18 @@ func (s *server) prepare(ctx context.Context) error {
 	}
 	s.conduct, err = newConductor(s.rep, s.o, ifindex)
 	return err
+}
+
+// ready waits until a linerate has seen the answers to all its hellos, and has all
+// open that it receives by.
+func (s *server) ready() error {
+	if s.ask == nil {
+		return nil
+	}
+	if err := s.Conn.WriteState(iperf3.TestStart); err != nil {
+		return controlError(err)
+	}
+	return expect(s.Conn, iperf3.TestStart, nil)
 }
 
 // codeOf is iperf3's number for why a test can't be.
@@ -253,8 +284,10 @@ func (s *server) pattern() (probe.Pattern, *probe.Pattern, error) {
 
 // run starts the test and runs the legs until the client ends it.
 func (s *server) run(ctx context.Context) error {
-	if err := s.Conn.WriteState(iperf3.TestStart); err != nil {
-		return controlError(err)
+	if s.ask == nil { // else it was said before
+		if err := s.Conn.WriteState(iperf3.TestStart); err != nil {
+			return controlError(err)
+		}
 	}
 	if err := s.Conn.WriteState(iperf3.TestRunning); err != nil {
 		return controlError(err)
@@ -271,7 +304,9 @@ func (s *server) run(ctx context.Context) error {
 	patience := time.Duration(0)
 	if s.ask != nil {
 		patience = lifeless
-		go beat(running, s.Conn)
+		s.teller = newTeller(s.Conn)
+		defer s.teller.hush()
+		s.conduct.board.o = told{s.o, s.teller}
 	}
 	s.conduct.board.parts = len(legs)
 	s.control = hear(s.Conn, patience, iperf3.TestEnd, func(*iperf3.News) {})
@@ -299,8 +334,8 @@ func (s *server) run(ctx context.Context) error {
 	}
 	// The legs may be over sooner than the client says so.
 	select {
-	case told := <-ended:
-		return errors.Join(err, told)
+	case said := <-ended:
+		return errors.Join(err, said)
 	case <-ctx.Done():
 		s.Conn.WriteState(iperf3.ServerTerminate)
 		return errors.Join(err, ctx.Err())

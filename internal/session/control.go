@@ -1,19 +1,19 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"linerate/internal/iperf3"
 )
 
-// keepAlive notices a peer that vanished within about 12 s, though most probes
+// KeepAlive of a control connection notices a peer that vanished within about 12 s, though most probes
 // are lost.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 10}
+var KeepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 10}
 
 const (
 	// hangUpPatience is how long a peer may take to end its side of the connection.
@@ -33,7 +33,6 @@ type control struct {
 	*iperf3.Conn
 	states chan iperf3.State
 	failed error // why reading ended; to be read once states is closed
-	stop   context.CancelFunc
 }
 
 // hear starts reading. Each Extra goes to news at once, on the reader's
@@ -133,18 +132,50 @@ func controlError(err error) error {
 	return fmt.Errorf("control connection: %w", err)
 }
 
-// beat tells the peer every second that this end is there, until ctx ends.
-func beat(ctx context.Context, conn *iperf3.Conn) {
-	tick := time.NewTicker(heartbeat)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if conn.WriteExtra(iperf3.News{}) != nil {
-				return // whoever reads finds out why
+// A teller tells the other linerate every second that this end is there, and what
+// it measures, until it is hushed: then other messages come.
+type teller struct {
+	conn *iperf3.Conn
+	mu   sync.Mutex
+	tick *time.Ticker
+	done chan struct{}
+}
+
+func newTeller(conn *iperf3.Conn) *teller {
+	t := &teller{conn: conn, tick: time.NewTicker(heartbeat), done: make(chan struct{})}
+	go func() {
+		for {
+			select {
+			case <-t.done:
+				return
+			case <-t.tick.C:
+				t.tell(iperf3.News{})
 			}
 		}
+	}()
+	return t
+}
+
+// tell sends news, unless it is too late for them. Why they can't be sent, whoever
+// reads the connection finds out.
+func (t *teller) tell(n iperf3.News) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.done:
+	default:
+		_ = t.conn.WriteExtra(n)
+	}
+}
+
+// hush ends it. When it returns, nothing more is said.
+func (t *teller) hush() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.done:
+	default:
+		t.tick.Stop()
+		close(t.done)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"linerate/internal/probe"
 	"linerate/internal/result"
 	"linerate/internal/tcp"
+	"linerate/rx"
 )
 
 // streams are the data connections of a test at one end, in the order in which
@@ -48,12 +49,11 @@ func (s *streams) describe() []result.Stream {
 	return d
 }
 
-// sources are where the datagrams of connections come from.
+// sources tell the datagrams of connections apart.
 func sources(conns []*net.UDPConn) []probe.Source {
 	s := make([]probe.Source, len(conns))
 	for i, c := range conns {
-		a := c.RemoteAddr().(*net.UDPAddr).AddrPort()
-		s[i] = probe.Source{Addr: a.Addr().As16(), Port: a.Port()}
+		s[i] = rx.SocketSource(c, i)
 	}
 	return s
 }

@@ -43,6 +43,7 @@ type client struct {
 	out, in  leg // nil where nothing goes that way
 	conduct  *conductor
 	control  *control
+	teller   *teller       // nil towards a stock server
 	ending   sync.Once     // of the word that the test is over
 	told     chan struct{} // closed when the server said what ends the test
 	word     iperf3.State  // what it said
@@ -95,7 +96,7 @@ func (c *client) connect(ctx context.Context) error {
 	if err != nil {
 		return c.unreachable(ctx, err)
 	}
-	if err := conn.SetKeepAliveConfig(keepAlive); err != nil {
+	if err := conn.SetKeepAliveConfig(KeepAlive); err != nil {
 		return err
 	}
 	c.conn = iperf3.NewConn(conn)
@@ -182,18 +183,27 @@ func (c *client) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	var err error
+	dial, legs := c.streams.dialUDP, c.legsUDP
 	if r.TCP {
-		if err = c.streams.dialTCP(ctx, c.plan, c.cookie, n); err == nil {
-			err = c.legsTCP()
-		}
-	} else {
-		if err = c.streams.dialUDP(ctx, c.plan, c.stock(), n); err == nil {
-			err = c.legsUDP(ctx)
+		dial, legs = c.dialTCP, c.legsTCP
+	}
+	if err := dial(ctx, c.plan, c.stock(), n); err != nil {
+		return err
+	}
+	// A linerate server waits until all is open here.
+	if !c.stock() {
+		if err := expect(c.conn, iperf3.TestStart, nil); err != nil {
+			return err
 		}
 	}
+	err := legs(ctx)
 	if err != nil {
 		return err
+	}
+	if !c.stock() {
+		if err := c.conn.WriteState(iperf3.TestStart); err != nil {
+			return controlError(err)
+		}
 	}
 	c.rep.Streams = c.streams.describe()
 	c.conduct, err = newConductor(c.rep, c.o, c.plan.IfIndex)
@@ -295,7 +305,11 @@ func remotePort(c *net.UDPConn) uint16 { return uint16(c.RemoteAddr().(*net.UDPA
 
 func localPort(c *net.UDPConn) uint16 { return uint16(c.LocalAddr().(*net.UDPAddr).Port) }
 
-func (c *client) legsTCP() error {
+func (c *client) dialTCP(ctx context.Context, t *plan.Test, _ bool, n int) error {
+	return c.streams.dialTCP(ctx, t, c.cookie, n)
+}
+
+func (c *client) legsTCP(context.Context) error {
 	r := &c.plan.Request
 	out, in := c.streams.tcp[:c.streams.out], c.streams.tcp[c.streams.out:]
 	if len(out) > 0 {
@@ -330,8 +344,10 @@ func (c *client) lasting() time.Duration {
 
 // run waits for the start and runs the legs until the test is over.
 func (c *client) run(ctx context.Context) error {
-	if err := expect(c.conn, iperf3.TestStart, nil); err != nil {
-		return err
+	if c.stock() {
+		if err := expect(c.conn, iperf3.TestStart, nil); err != nil {
+			return err
+		}
 	}
 	if err := expect(c.conn, iperf3.TestRunning, nil); err != nil {
 		return err
@@ -342,7 +358,7 @@ func (c *client) run(ctx context.Context) error {
 	legs := c.legs()
 	if c.in != nil {
 		since(c.in, time.Now())
-		if end := c.lasting(); end > 0 {
+		if end := c.lasting(); end > 0 && (c.out == nil || !c.stock()) {
 			if !c.stock() {
 				end += grace // its own end markers come first
 			}
@@ -354,7 +370,7 @@ func (c *client) run(ctx context.Context) error {
 	if !c.stock() {
 		c.conduct.board.parts++
 		patience = lifeless
-		go beat(running, c.conn)
+		c.teller = newTeller(c.conn)
 	}
 	c.control = hear(c.conn, patience, iperf3.ExchangeResults, func(n *iperf3.News) {
 		if n.Interval != nil {
@@ -373,12 +389,34 @@ func (c *client) legs() []leg {
 	case c.out == nil:
 		return []leg{c.in}
 	}
-	return []leg{c.out, turned{c.in}}
+	out := c.out
+	if c.stock() {
+		// It sends until it is told to stop, and then hears nothing more.
+		out = lasting{c.out, c.end}
+	}
+	return []leg{out, turned{c.in}}
+}
+
+// lasting is a leg at whose end something is to happen.
+type lasting struct {
+	leg
+	end func()
+}
+
+func (l lasting) finish() error {
+	err := l.leg.finish()
+	l.end()
+	return err
 }
 
 // end tells the server that the test is over.
 func (c *client) end() {
-	c.ending.Do(func() { _ = c.conn.WriteState(iperf3.TestEnd) }) // the reader finds out why it can't
+	c.ending.Do(func() {
+		if c.teller != nil {
+			c.teller.hush()
+		}
+		_ = c.conn.WriteState(iperf3.TestEnd) // the reader finds out why it can't
+	})
 }
 
 // attend ends the legs when the server has something to say that ends the test.
@@ -404,6 +442,9 @@ func (c *client) close() {
 	c.streams.close()
 	if c.conduct != nil {
 		c.conduct.close()
+	}
+	if c.teller != nil {
+		c.teller.hush()
 	}
 	if c.conn != nil {
 		c.conn.HangUp(hangUpPatience)
