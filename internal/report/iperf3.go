@@ -1,0 +1,145 @@
+package report
+
+import (
+	"encoding/json"
+	"net/netip"
+	"time"
+
+	"linerate/internal/result"
+)
+
+// IPerf3 is what iperf3 shows of a test and a report lacks. The caller fills in
+// what it knows before the test starts, and before the summary what only the end
+// brings: the CPU, the congestion control, the server's output. What is unknown
+// stays zero or nil and is left out, or is iperf3's own 0 where its format wants
+// the key.
+type IPerf3 struct {
+	Server bool // this end waited; otherwise it is the client
+
+	Version string // as --version begins: "iperf 3.12 (…)"
+	System  string // as uname -a tells it
+	Cookie  string
+	Started time.Time // by the wall clock
+
+	// Host and Port are of the other end of the control connection: as they were
+	// asked for at a client, the client's own at a server.
+	Host string
+	Port int
+
+	Sockets                     []int // file descriptors, in order of the report's Streams; nil where unknown
+	ControlMSS                  int   // bytes
+	MSSAsked                    bool  // Config.MSS was asked for
+	BlockAsked                  bool  // Block was asked for
+	Block                       int   // bytes of one write or read (TCP) or of one datagram
+	Blocks                      uint64
+	Parallel                    int    // streams in each direction
+	Bitrate                     uint64 // bit/s of payload asked of each stream; 0 for no limit
+	FQRate                      uint64 // bit/s that the kernel paces each stream to; 0 for no limit
+	Interval                    float64
+	BufferAsked, SndBuf, RcvBuf int // bytes, as SO_SNDBUF and SO_RCVBUF tell them
+
+	Local, Remote                        *result.CPU
+	SenderCongestion, ReceiverCongestion string // TCP's
+	Title, ExtraData                     string
+	ServerText                           string          // of --get-server-output
+	ServerJSON                           json.RawMessage // the same, of a server with -J
+}
+
+// socket is what stands for stream i of a report: its file descriptor, or else
+// its number in the protocol.
+func (f *IPerf3) socket(r *result.Report, i int) int {
+	if i < len(f.Sockets) {
+		return f.Sockets[i]
+	}
+	return r.Streams[i].ID
+}
+
+// A lane is one direction of a test, as this end sees it.
+type lane struct {
+	sends    bool // this end sends
+	back     bool // the second direction of --bidir: from the server to the client
+	sockets  []int
+	sender   *result.Sender
+	receiver *result.Receiver
+}
+
+// lanes are the directions of a test: one, or with --bidir two, that to the
+// server first.
+func (f *IPerf3) lanes(r *result.Report) []lane {
+	forward := lane{sends: !f.Server, sender: r.Sender, receiver: r.Receiver}
+	switch r.Config.Direction {
+	case "reverse":
+		forward.sends = f.Server
+	case "bidir":
+		back := lane{sends: f.Server, back: true}
+		if r.Reverse != nil {
+			back.sender, back.receiver = r.Reverse.Sender, r.Reverse.Receiver
+		}
+		return []lane{f.wired(r, forward), f.wired(r, back)}
+	}
+	return []lane{f.wired(r, forward)}
+}
+
+// wired adds the sockets of a lane to it.
+func (f *IPerf3) wired(r *result.Report, l lane) lane {
+	for i, s := range r.Streams {
+		if s.Sender == l.sends {
+			l.sockets = append(l.sockets, f.socket(r, i))
+		}
+	}
+	return l
+}
+
+// halves are the parts of an interval that belong to a lane.
+func (l *lane) halves(iv *result.Interval) (*result.SenderInterval, *result.ReceiverInterval) {
+	if !l.back {
+		return iv.Sender, iv.Receiver
+	}
+	if iv.Reverse == nil {
+		return nil, nil
+	}
+	return iv.Reverse.Sender, iv.Reverse.Receiver
+}
+
+// tcp says whether a test ran over TCP.
+func tcp(r *result.Report) bool { return r.Config.Protocol == "tcp" }
+
+// origin is where a test's counted part begins, in seconds from its start: what
+// -O leaves out is before it.
+func origin(r *result.Report) float64 {
+	for i := len(r.Intervals) - 1; i >= 0; i-- {
+		if r.Intervals[i].Omitted {
+			return r.Intervals[i].EndS
+		}
+	}
+	return 0
+}
+
+// length is how long the counted part of a test was, in seconds: until the end of
+// its last interval, and without intervals as long as either end says.
+func (l *lane) length(r *result.Report) float64 {
+	if n := len(r.Intervals); n > 0 && !r.Intervals[n-1].Omitted {
+		return r.Intervals[n-1].EndS - origin(r)
+	}
+	var s float64
+	if l.sender != nil {
+		s = l.sender.Seconds
+	}
+	if l.receiver != nil {
+		s = max(s, l.receiver.Seconds)
+	}
+	return s
+}
+
+// rfc1123GMT is how iperf3 writes the time of a test's start.
+const rfc1123GMT = "Mon, 02 Jan 2006 15:04:05 GMT"
+
+// endpoint is one end of a stream as iperf3 writes it: IPv4 not mapped into IPv6,
+// and without a zone.
+func endpoint(s string) netip.AddrPort {
+	a, err := netip.ParseAddrPort(s)
+	if err != nil {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
+}

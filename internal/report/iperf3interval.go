@@ -1,0 +1,64 @@
+package report
+
+import "linerate/internal/result"
+
+// intervalRows are the rows of a lane in an interval as this end saw it: one a
+// stream, and their sum.
+func (l *lane) intervalRows(r *result.Report, iv *result.Interval) (streams []iperf3Row, sum iperf3Row) {
+	start, end := iv.StartS, iv.EndS
+	if !iv.Omitted {
+		start, end = start-origin(r), end-origin(r)
+	}
+	left, came := l.halves(iv)
+	left, came = orZero(left), orZero(came)
+	row := func(s *result.SenderInterval, c *result.ReceiverInterval) iperf3Row {
+		row := receiverInterval(start, end, c, tcp(r))
+		if l.sends {
+			row = senderInterval(start, end, s, tcp(r))
+		}
+		row.Omitted = &iv.Omitted
+		return row
+	}
+	for i, socket := range l.sockets {
+		stream := row(
+			ofStream(l, i, left, left.Flows, func(s *result.SenderInterval) *uint16 { return s.Flow }),
+			ofStream(l, i, came, came.Flows, func(c *result.ReceiverInterval) *uint16 { return c.Flow }))
+		stream.Socket = &socket
+		streams = append(streams, stream)
+	}
+	sum = row(left, came)
+	sum.iperf3Gauges, sum.Reorder = nil, nil
+	return streams, sum
+}
+
+func senderInterval(start, end float64, s *result.SenderInterval, tcp bool) iperf3Row {
+	row := newRow(start, end, s.PayloadBytes, true)
+	if !tcp {
+		row.Packets = &orZero(s.PacketsLeft).Packets
+		return row
+	}
+	if t := orZero(s.TCPLeft); t.Retransmits != nil {
+		row.Retransmits = t.Retransmits
+		row.iperf3Gauges = &iperf3Gauges{
+			SndCwnd: *orZero(t.CwndBytes),
+			SndWnd:  *orZero(t.SendWindow),
+			RTT:     *orZero(t.RTTNS) / 1000,
+			RTTVar:  *orZero(t.RTTVarNS) / 1000,
+			PMTU:    *orZero(t.PMTU),
+		}
+		row.Reorder = t.Reordering
+	}
+	return row
+}
+
+func receiverInterval(start, end float64, c *result.ReceiverInterval, tcp bool) iperf3Row {
+	if tcp {
+		return newRow(start, end, c.PayloadBytes, false)
+	}
+	p := orZero(c.PacketsCame)
+	row := newRow(start, end, p.UniquePayloadBytes, false)
+	row.tell(p.Unique, p.Lost, meanJitter(p.JitterNS, c.Flows, func(c *result.ReceiverInterval) *int64 {
+		return orZero(c.PacketsCame).JitterNS
+	}))
+	return row
+}
