@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
+	"math"
 	"net/netip"
 	"time"
 
@@ -19,7 +21,6 @@ type IPerf3 struct {
 	Version string // as --version begins: "iperf 3.12 (…)"
 	System  string // as uname -a tells it
 	Cookie  string
-	Started time.Time // by the wall clock
 
 	// Host and Port are of the other end of the control connection: as they were
 	// asked for at a client, the client's own at a server.
@@ -30,10 +31,8 @@ type IPerf3 struct {
 	ControlMSS                  int   // bytes
 	MSSAsked                    bool  // Config.MSS was asked for
 	BlockAsked                  bool  // Block was asked for
-	Block                       int   // bytes of one write or read (TCP) or of one datagram
+	Block                       int   // bytes of one write or read, where the report's PayloadBytes do not tell
 	Blocks                      uint64
-	Parallel                    int    // streams in each direction
-	Bitrate                     uint64 // bit/s of payload asked of each stream; 0 for no limit
 	FQRate                      uint64 // bit/s that the kernel paces each stream to; 0 for no limit
 	Interval                    float64
 	BufferAsked, SndBuf, RcvBuf int // bytes, as SO_SNDBUF and SO_RCVBUF tell them
@@ -100,6 +99,24 @@ func (l *lane) halves(iv *result.Interval) (*result.SenderInterval, *result.Rece
 	}
 	return iv.Reverse.Sender, iv.Reverse.Receiver
 }
+
+// started is when a test began by the wall clock, in UTC.
+func started(r *result.Report) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, r.Started)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// parallel is how many streams a test has in each direction.
+func parallel(c *result.Config) int { return max(c.Flows, 1) }
+
+// block is the size of one datagram (UDP), or of one write or read, in bytes.
+func (f *IPerf3) block(c *result.Config) int { return cmp.Or(c.PayloadBytes, f.Block) }
+
+// bitrate is the rate asked of each stream, in bit/s of payload; 0 for no limit.
+func bitrate(c *result.Config) uint64 { return uint64(math.Round(c.RateBps / float64(parallel(c)))) }
 
 // tcp says whether a test ran over TCP.
 func tcp(r *result.Report) bool { return r.Config.Protocol == "tcp" }

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,8 +43,8 @@ var samples = []sampled{
 
 // report is what such a test would be to us, at one end.
 func (s sampled) report(server bool) *result.Report {
-	r := &result.Report{Config: &result.Config{
-		Protocol: s.protocol, Direction: s.direction, DurationS: s.step * float64(len(s.counts)-s.omit), OmitS: float64(s.omit), MSS: 1448,
+	r := &result.Report{Started: "2026-11-30T10:21:54.435+01:00", Config: &result.Config{
+		Protocol: s.protocol, Direction: s.direction, Flows: s.parallel, RateBps: 2e6 * float64(s.parallel), DurationS: s.step * float64(len(s.counts)-s.omit), OmitS: float64(s.omit), MSS: 1448,
 	}}
 	forth := s.direction != "reverse"
 	for i := range s.parallel {
@@ -143,9 +142,9 @@ func (s sampled) arrived(n uint64) *result.Receiver {
 func (s sampled) facts(server bool) *IPerf3 {
 	f := &IPerf3{
 		Server: server, Version: "iperf 3.12", System: "Linux host 6.18.44 #1 SMP PREEMPT_DYNAMIC x86_64",
-		Cookie: "kl47b73n2tie3mc7bf4wjfyitgt2yosv2t4s", Started: time.Date(2026, 11, 30, 9, 21, 54, 435e6, time.UTC),
-		Host: "127.0.0.1", Port: 5201, Sockets: []int{5, 7, 9, 12}, ControlMSS: 1448, Block: 1448, Parallel: s.parallel,
-		Bitrate: 2_000_000, Interval: 1, SndBuf: 212992, RcvBuf: 212992,
+		Cookie: "kl47b73n2tie3mc7bf4wjfyitgt2yosv2t4s",
+		Host:   "127.0.0.1", Port: 5201, Sockets: []int{5, 7, 9, 12}, ControlMSS: 1448, Block: 1448,
+		Interval: 1, SndBuf: 212992, RcvBuf: 212992,
 		Local: &result.CPU{Process: 0.038, System: 0.038}, Remote: &result.CPU{Process: 0.008, System: 0.008},
 	}
 	if s.protocol == "tcp" {

@@ -87,12 +87,12 @@ func (f *IPerf3) jsonStart(r *result.Report) iperf3Start {
 	}
 	start.iperf3Test = &iperf3Test{
 		Timestamp: iperf3Timestamp{
-			Time:         f.Started.UTC().Format(rfc1123GMT),
-			Seconds:      f.Started.Unix(),
-			Milliseconds: f.Started.UnixMilli(),
+			Time:         started(r).Format(rfc1123GMT),
+			Seconds:      started(r).Unix(),
+			Milliseconds: started(r).UnixMilli(),
 		},
 		Cookie:        f.Cookie,
-		TargetBitrate: f.Bitrate,
+		TargetBitrate: bitrate(r.Config),
 		FQRate:        f.FQRate,
 		BufferAsked:   f.BufferAsked,
 		SndBuf:        f.SndBuf,
@@ -116,13 +116,13 @@ func (f *IPerf3) jsonStart(r *result.Report) iperf3Start {
 func (f *IPerf3) testStart(c *result.Config) iperf3TestStart {
 	start := iperf3TestStart{
 		Protocol:      strings.ToUpper(c.Protocol),
-		Streams:       f.Parallel,
-		Block:         f.Block,
+		Streams:       parallel(c),
+		Block:         f.block(c),
 		Omit:          c.OmitS,
 		Blocks:        f.Blocks,
 		Reverse:       oneIf(c.Direction == "reverse"),
 		TOS:           c.TOS,
-		TargetBitrate: f.Bitrate,
+		TargetBitrate: bitrate(c),
 		Bidir:         oneIf(c.Direction == "bidir"),
 		FQRate:        f.FQRate,
 		Interval:      f.Interval,

@@ -22,7 +22,7 @@ func (t *IPerf3Text) Summary(r *result.Report) error {
 		for _, stream := range streams {
 			t.ends(e, r, l, stream)
 		}
-		if f.Parallel > 1 {
+		if parallel(r.Config) > 1 {
 			t.ends(e, r, l, sum)
 		}
 		if t.style.Verbose {

@@ -89,11 +89,11 @@ func (t *IPerf3Text) Started(r *result.Report) error {
 	if t.style.Verbose && !f.Server {
 		e.emit("Control connection MSS %d\n", f.ControlMSS)
 		if !tcp(r) && !f.BlockAsked {
-			e.emit("Setting UDP block size to %d\n", f.Block)
+			e.emit("Setting UDP block size to %d\n", f.block(r.Config))
 		}
 	}
 	if t.style.Verbose {
-		e.emit("Time: %s\n", f.Started.UTC().Format(rfc1123GMT))
+		e.emit("Time: %s\n", started(r).Format(rfc1123GMT))
 	}
 	if f.Server {
 		e.emit("Accepted connection from %s, port %d\n", f.Host, f.Port)
@@ -112,7 +112,7 @@ func (t *IPerf3Text) Started(r *result.Report) error {
 	}
 	if t.style.Verbose {
 		e.emit("Starting Test: protocol: %s, %d streams, %d byte blocks, omitting %.0f seconds, %s, tos %d\n",
-			strings.ToUpper(r.Config.Protocol), f.Parallel, f.Block, r.Config.OmitS, f.goal(r), r.Config.TOS)
+			strings.ToUpper(r.Config.Protocol), parallel(r.Config), f.block(r.Config), r.Config.OmitS, f.goal(r), r.Config.TOS)
 	}
 	return t.flush(e)
 }
@@ -127,8 +127,8 @@ func (e *emitter) about(r *result.Report, f *IPerf3) {
 		}
 		e.emit("      TCP MSS: %d%s\n", cmp.Or(r.Config.MSS, f.ControlMSS), byDefault)
 	}
-	if f.Bitrate != 0 {
-		e.emit("      Target Bitrate: %d\n", f.Bitrate)
+	if rate := bitrate(r.Config); rate != 0 {
+		e.emit("      Target Bitrate: %d\n", rate)
 	}
 }
 
@@ -150,7 +150,7 @@ func (t *IPerf3Text) Interval(r *result.Report, iv *result.Interval) error {
 	case !t.headed:
 		e.emit("%s", t.f.head(r))
 		t.headed = true
-	case t.f.Parallel > 1:
+	case parallel(r.Config) > 1:
 		e.emit(separator)
 	}
 	for _, l := range t.f.lanes(r) {
@@ -158,7 +158,7 @@ func (t *IPerf3Text) Interval(r *result.Report, iv *result.Interval) error {
 		for i := range streams {
 			t.row(e, r, &l, &streams[i], "")
 		}
-		if t.f.Parallel > 1 {
+		if parallel(r.Config) > 1 {
 			t.row(e, r, &l, &sum, "")
 		}
 	}
