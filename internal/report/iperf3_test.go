@@ -135,7 +135,7 @@ func (s sampled) arrived(n uint64) *result.Receiver {
 	if s.protocol == "tcp" {
 		return &result.Receiver{PayloadBytes: n << 10}
 	}
-	return &result.Receiver{ArrivedPackets: &result.ArrivedPackets{Packets: n, Unique: n, UniquePayloadBytes: n * 1448, JitterNS: ptr[int64](15_000)}}
+	return &result.Receiver{PayloadBytes: n * 1448, ArrivedPackets: &result.ArrivedPackets{Packets: n, Unique: n, JitterNS: ptr[int64](15_000)}, Arrivals: &result.Arrivals{UniquePayloadBytes: n * 1448}}
 }
 
 // facts are what else such a test has at one end.

@@ -23,7 +23,7 @@ func (l *lane) ends(r *result.Report) (streams []iperf3Ends, sum iperf3Ends) {
 			e.came = l.came(r, length, came)
 			e.came.Socket = &socket
 			if !tcp(r) {
-				e.came.OutOfOrder = &orZero(came.ArrivedPackets).Reordered
+				e.came.OutOfOrder = &orZero(came.Arrivals).Reordered
 			}
 		}
 		streams = append(streams, e)
@@ -65,8 +65,11 @@ func (l *lane) came(r *result.Report, length float64, c *result.Receiver) *iperf
 		row := newRow(0, length, c.PayloadBytes, l.sends)
 		return &row
 	}
-	p := orZero(c.ArrivedPackets)
-	row := newRow(0, length, p.UniquePayloadBytes, false)
+	p, bytes := orZero(c.ArrivedPackets), c.PayloadBytes
+	if c.Arrivals != nil {
+		bytes = c.UniquePayloadBytes // which a stock peer does not tell
+	}
+	row := newRow(0, length, bytes, false)
 	row.tell(p.Unique, p.Lost, meanJitter(p.JitterNS, c.Flows, func(c *result.Receiver) *int64 {
 		return orZero(c.ArrivedPackets).JitterNS
 	}))
