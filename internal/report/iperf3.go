@@ -121,22 +121,11 @@ func bitrate(c *result.Config) uint64 { return uint64(math.Round(c.RateBps / flo
 // tcp says whether a test ran over TCP.
 func tcp(r *result.Report) bool { return r.Config.Protocol == "tcp" }
 
-// origin is where a test's counted part begins, in seconds from its start: what
-// -O leaves out is before it.
-func origin(r *result.Report) float64 {
-	for i := len(r.Intervals) - 1; i >= 0; i-- {
-		if r.Intervals[i].Omitted {
-			return r.Intervals[i].EndS
-		}
-	}
-	return 0
-}
-
 // length is how long the counted part of a test was, in seconds: until the end of
 // its last interval, and without intervals as long as either end says.
 func (l *lane) length(r *result.Report) float64 {
 	if n := len(r.Intervals); n > 0 && !r.Intervals[n-1].Omitted {
-		return r.Intervals[n-1].EndS - origin(r)
+		return r.Intervals[n-1].EndS
 	}
 	var s float64
 	if l.sender != nil {

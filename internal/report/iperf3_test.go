@@ -57,7 +57,11 @@ func (s sampled) report(server bool) *result.Report {
 		r.Reverse = &result.Direction{}
 	}
 	for i, n := range s.counts {
-		iv := result.Interval{StartS: s.step * float64(i), EndS: s.step * float64(i+1), Omitted: i < s.omit}
+		at := float64(i)
+		if i >= s.omit {
+			at -= float64(s.omit) // times begin anew
+		}
+		iv := result.Interval{StartS: s.step * at, EndS: s.step * (at + 1), Omitted: i < s.omit}
 		iv.Sender, iv.Receiver = s.interval(n)
 		if s.direction == "bidir" {
 			iv.Reverse = &result.ReverseInterval{}

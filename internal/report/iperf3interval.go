@@ -5,16 +5,12 @@ import "linerate/internal/result"
 // intervalRows are the rows of a lane in an interval as this end saw it: one a
 // stream, and their sum.
 func (l *lane) intervalRows(r *result.Report, iv *result.Interval) (streams []iperf3Row, sum iperf3Row) {
-	start, end := iv.StartS, iv.EndS
-	if !iv.Omitted {
-		start, end = start-origin(r), end-origin(r)
-	}
 	left, came := l.halves(iv)
 	left, came = orZero(left), orZero(came)
 	row := func(s *result.SenderInterval, c *result.ReceiverInterval) iperf3Row {
-		row := receiverInterval(start, end, c, tcp(r))
+		row := receiverInterval(iv, c, tcp(r))
 		if l.sends {
-			row = senderInterval(start, end, s, tcp(r))
+			row = senderInterval(iv, s, tcp(r))
 		}
 		row.Omitted = &iv.Omitted
 		return row
@@ -31,8 +27,8 @@ func (l *lane) intervalRows(r *result.Report, iv *result.Interval) (streams []ip
 	return streams, sum
 }
 
-func senderInterval(start, end float64, s *result.SenderInterval, tcp bool) iperf3Row {
-	row := newRow(start, end, s.PayloadBytes, true)
+func senderInterval(iv *result.Interval, s *result.SenderInterval, tcp bool) iperf3Row {
+	row := newRow(iv.StartS, iv.EndS, s.PayloadBytes, true)
 	if !tcp {
 		row.Packets = &orZero(s.PacketsLeft).Packets
 		return row
@@ -51,12 +47,12 @@ func senderInterval(start, end float64, s *result.SenderInterval, tcp bool) iper
 	return row
 }
 
-func receiverInterval(start, end float64, c *result.ReceiverInterval, tcp bool) iperf3Row {
+func receiverInterval(iv *result.Interval, c *result.ReceiverInterval, tcp bool) iperf3Row {
 	if tcp {
-		return newRow(start, end, c.PayloadBytes, false)
+		return newRow(iv.StartS, iv.EndS, c.PayloadBytes, false)
 	}
 	p := orZero(c.PacketsCame)
-	row := newRow(start, end, p.UniquePayloadBytes, false)
+	row := newRow(iv.StartS, iv.EndS, p.UniquePayloadBytes, false)
 	row.tell(p.Unique, p.Lost, meanJitter(p.JitterNS, c.Flows, func(c *result.ReceiverInterval) *int64 {
 		return orZero(c.PacketsCame).JitterNS
 	}))

@@ -2,7 +2,7 @@ package report
 
 // An iperf3Row is the numbers of one stream or of all streams of a lane, over an
 // interval or over the test: an object of iperf3's JSON and a line of its text.
-// Times are in seconds from the start of the counted part.
+// Times are in seconds from the start, and anew from the end of what is omitted.
 type iperf3Row struct {
 	Socket        *int    `json:"socket,omitempty"` // absent in sums
 	Start         float64 `json:"start"`
