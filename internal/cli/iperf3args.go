@@ -24,9 +24,7 @@ type iperf3Args struct {
 	pidFile    string // to be written with this process's id
 	logFile    string // to be appended to in place of standard output
 	timestamps string // strftime(3) before each line
-	rcvTimeout time.Duration
-	sndTimeout time.Duration
-	pkcs1      bool // pad a login as versions before 3.17 do
+	pkcs1      bool   // pad a login as versions before 3.17 do
 
 	iperf3ClientArgs
 	iperf3ServerArgs
@@ -56,9 +54,6 @@ type iperf3ClientArgs struct {
 	title          string
 	extraData      string
 	serverOutput   bool
-	counters64     bool
-	repeating      bool
-	dontFragment   bool
 	username       string
 	publicKey      string // path
 }

@@ -17,7 +17,7 @@ var (
 	iperf3ClientOnly = []string{
 		"udp", "connect-timeout", "bitrate", "pacing-timer", "fq-rate", "time", "bytes", "blockcount", "length", "cport",
 		"parallel", "reverse", "bidir", "window", "congestion", "set-mss", "no-delay", "tos", "dscp", "zerocopy", "omit",
-		"title", "extra-data", "get-server-output", "udp-counters-64bit", "repeating-payload", "dont-fragment", "username",
+		"title", "extra-data", "get-server-output", "udp-counters-64bit", "dont-fragment", "username",
 		"rsa-public-key-path",
 	}
 	iperf3ServerOnly = []string{
@@ -34,6 +34,7 @@ var iperf3Lacking = []struct {
 	{"file", "F", false}, {"affinity", "A", false}, {"daemon", "D", true}, {"debug", "d", true},
 	{"sctp", "", true}, {"xbind", "X", false}, {"nstreams", "", false}, {"flowlabel", "L", false},
 	{"mptcp", "m", true}, {"skip-rx-copy", "", true}, {"gsro", "", true}, {"cntl-ka", "", true},
+	{"repeating-payload", "", true}, {"rcv-timeout", "", false}, {"snd-timeout", "", false},
 }
 
 // iperf3Flags are the flags of iperf3's grammar, which fill in a.
@@ -103,9 +104,6 @@ func (a *iperf3Args) addBoth(f *pflag.FlagSet) {
 	f.Bool("forceflush", false, "") // every line is written at once in any case
 	f.StringVar(&a.timestamps, "timestamps", "", "")
 	f.Lookup("timestamps").NoOptDefVal = "%c "
-	const day = 24 * time.Hour
-	iperf3Flag(f, &a.rcvTimeout, "rcv-timeout", "", "", milliseconds(100*time.Millisecond, day, "receive timeout value is incorrect or not in range"))
-	iperf3Flag(f, &a.sndTimeout, "snd-timeout", "", "", milliseconds(0, day, "send timeout value is incorrect or not in range"))
 	f.BoolVar(&a.pkcs1, "use-pkcs1-padding", false, "")
 }
 
@@ -176,9 +174,8 @@ func (a *iperf3Args) addClient(f *pflag.FlagSet) {
 	f.StringVarP(&a.title, "title", "T", "", "")
 	f.StringVar(&a.extraData, "extra-data", "", "")
 	f.BoolVar(&a.serverOutput, "get-server-output", false, "")
-	f.BoolVar(&a.counters64, "udp-counters-64bit", false, "")
-	f.BoolVar(&a.repeating, "repeating-payload", false, "")
-	f.BoolVar(&a.dontFragment, "dont-fragment", false, "")
+	f.Bool("udp-counters-64bit", false, "") // they are always asked for
+	f.Bool("dont-fragment", false, "")      // no datagram is ever fragmented
 	f.StringVar(&a.username, "username", "", "")
 	f.StringVar(&a.publicKey, "rsa-public-key-path", "", "")
 }

@@ -26,8 +26,6 @@ Server or Client:
   --forceflush              flush output at every interval, which is always done
   --timestamps<=format>     emit a timestamp at the start of each output line
                             (optional "=" and format string as per strftime(3))
-  --rcv-timeout #           idle timeout for receiving data, in ms
-  --snd-timeout #           timeout for unacknowledged TCP data, in ms
   --use-pkcs1-padding       pad a login as versions before 3.17 do
   -v, --version             show version information and quit
   -h, --help                show this message and quit
@@ -83,8 +81,6 @@ Client specific:
   --extra-data str          data string to include in client and server JSON
   --get-server-output       get results from server
   --udp-counters-64bit      use 64-bit counters in UDP test packets
-  --repeating-payload       use repeating pattern in payload, instead of
-                            randomized payload (like in iperf2)
   --dont-fragment           set IPv4 Don't Fragment flag
   --username                username for authentication
   --rsa-public-key-path     path to the RSA public key used to encrypt

@@ -27,8 +27,9 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"value": value,
+			"exits":  exits,
+			"value":  value,
+			"layout": layout,
 		},
 	})
 }
