@@ -12,9 +12,8 @@ import (
 
 // IPerf3 is what iperf3 shows of a test and a report lacks. The caller fills in
 // what it knows before the test starts, and before the summary what only the end
-// brings: the CPU, the congestion control, the server's output. What is unknown
-// stays zero or nil and is left out, or is iperf3's own 0 where its format wants
-// the key.
+// brings: the congestion control, the server's output. What is unknown stays zero
+// or nil and is left out, or is iperf3's own 0 where its format wants the key.
 type IPerf3 struct {
 	Server bool // this end waited; otherwise it is the client
 
@@ -37,7 +36,6 @@ type IPerf3 struct {
 	Interval                    float64
 	BufferAsked, SndBuf, RcvBuf int // bytes, as SO_SNDBUF and SO_RCVBUF tell them
 
-	Local, Remote                        *result.CPU
 	SenderCongestion, ReceiverCongestion string // TCP's
 	Title, ExtraData                     string
 	ServerText                           string          // of --get-server-output
@@ -117,6 +115,22 @@ func (f *IPerf3) block(c *result.Config) int { return cmp.Or(c.PayloadBytes, f.B
 
 // bitrate is the rate asked of each stream, in bit/s of payload; 0 for no limit.
 func bitrate(c *result.Config) uint64 { return uint64(math.Round(c.RateBps / float64(parallel(c)))) }
+
+// cpus are what this end and the other used; nil where that is unknown.
+func (f *IPerf3) cpus(r *result.Report) (local, remote *result.CPU) {
+	role := "receiver"
+	if f.lanes(r)[0].sends {
+		role = "sender"
+	}
+	for i := range r.Hosts {
+		if r.Hosts[i].Role == role {
+			local = r.Hosts[i].CPU
+		} else {
+			remote = r.Hosts[i].CPU
+		}
+	}
+	return local, remote
+}
 
 // tcp says whether a test ran over TCP.
 func tcp(r *result.Report) bool { return r.Config.Protocol == "tcp" }

@@ -69,6 +69,10 @@ func (s sampled) report(server bool) *result.Report {
 		}
 		r.Intervals = append(r.Intervals, iv)
 	}
+	r.Hosts = []result.Host{
+		{Role: "sender", CPU: &result.CPU{Process: 0.038, System: 0.038}},
+		{Role: "receiver", CPU: &result.CPU{Process: 0.008, System: 0.008}},
+	}
 	r.Sender, r.Receiver = s.total()
 	if s.direction == "bidir" {
 		r.Reverse.Sender, r.Reverse.Receiver = s.total()
@@ -149,7 +153,6 @@ func (s sampled) facts(server bool) *IPerf3 {
 		Cookie: "kl47b73n2tie3mc7bf4wjfyitgt2yosv2t4s",
 		Host:   "127.0.0.1", Port: 5201, Sockets: []int{5, 7, 9, 12}, ControlMSS: 1448, Block: 1448,
 		Interval: 1, SndBuf: 212992, RcvBuf: 212992,
-		Local: &result.CPU{Process: 0.038, System: 0.038}, Remote: &result.CPU{Process: 0.008, System: 0.008},
 	}
 	if s.protocol == "tcp" {
 		f.Block, f.SenderCongestion, f.ReceiverCongestion = 131072, "bbr", "bbr"

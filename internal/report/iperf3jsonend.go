@@ -39,7 +39,8 @@ type iperf3CPU struct {
 }
 
 func (f *IPerf3) jsonEnd(r *result.Report) iperf3End {
-	here, there := orZero(f.Local), orZero(f.Remote)
+	local, remote := f.cpus(r)
+	here, there := orZero(local), orZero(remote)
 	end := iperf3End{CPU: &iperf3CPU{
 		HostTotal: 100 * here.Process, HostUser: 100 * here.User, HostSystem: 100 * here.System,
 		RemoteTotal: 100 * there.Process, RemoteUser: 100 * there.User, RemoteSystem: 100 * there.System,

@@ -71,10 +71,10 @@ func (t *IPerf3Text) end(e *emitter, r *result.Report, l *lane, rows iperf3Ends,
 // machine prints what -V says of the hosts at the end of a lane: CPU where this
 // end sends, in percent of one core, and TCP's congestion control.
 func (e *emitter) machine(r *result.Report, f *IPerf3, l *lane) {
-	if l.sends && f.Local != nil && f.Remote != nil {
-		e.emit("%s", cpuLine("sender", f.Local, "receiver", f.Remote))
+	if local, remote := f.cpus(r); l.sends && local != nil && remote != nil {
+		e.emit("%s", cpuLine("sender", local, "receiver", remote))
 		if r.Config.Direction == "bidir" {
-			e.emit("%s", cpuLine("receiver", f.Local, "sender", f.Remote))
+			e.emit("%s", cpuLine("receiver", local, "sender", remote))
 		}
 	}
 	if !tcp(r) {
