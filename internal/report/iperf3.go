@@ -36,10 +36,10 @@ type IPerf3 struct {
 	Interval                    float64
 	BufferAsked, SndBuf, RcvBuf int // bytes, as SO_SNDBUF and SO_RCVBUF tell them
 
-	SenderCongestion, ReceiverCongestion string // TCP's
-	Title, ExtraData                     string
-	ServerText                           string          // of --get-server-output
-	ServerJSON                           json.RawMessage // the same, of a server with -J
+	PeerCongestion   string // TCP's, of the other end
+	Title, ExtraData string
+	ServerText       string          // of --get-server-output
+	ServerJSON       json.RawMessage // the same, of a server with -J
 }
 
 // socket is what stands for stream i of a report: its file descriptor, or else
@@ -130,6 +130,17 @@ func (f *IPerf3) cpus(r *result.Report) (local, remote *result.CPU) {
 		}
 	}
 	return local, remote
+}
+
+// congestions are the algorithms of TCP at both ends of a lane; empty where unknown.
+func (f *IPerf3) congestions(r *result.Report, l *lane) (sender, receiver string) {
+	if !tcp(r) {
+		return "", ""
+	}
+	if l.sends {
+		return r.Config.Congestion, f.PeerCongestion
+	}
+	return f.PeerCongestion, r.Config.Congestion
 }
 
 // tcp says whether a test ran over TCP.

@@ -44,7 +44,7 @@ var samples = []sampled{
 // report is what such a test would be to us, at one end.
 func (s sampled) report(server bool) *result.Report {
 	r := &result.Report{Started: "2026-11-30T10:21:54.435+01:00", Config: &result.Config{
-		Protocol: s.protocol, Direction: s.direction, Flows: s.parallel, RateBps: 2e6 * float64(s.parallel), DurationS: s.step * float64(len(s.counts)-s.omit), OmitS: float64(s.omit), MSS: 1448,
+		Protocol: s.protocol, Direction: s.direction, Flows: s.parallel, RateBps: 2e6 * float64(s.parallel), DurationS: s.step * float64(len(s.counts)-s.omit), OmitS: float64(s.omit), MSS: 1448, Congestion: "bbr",
 	}}
 	forth := s.direction != "reverse"
 	for i := range s.parallel {
@@ -155,7 +155,7 @@ func (s sampled) facts(server bool) *IPerf3 {
 		Interval: 1, SndBuf: 212992, RcvBuf: 212992,
 	}
 	if s.protocol == "tcp" {
-		f.Block, f.SenderCongestion, f.ReceiverCongestion = 131072, "bbr", "bbr"
+		f.Block, f.PeerCongestion = 131072, "bbr"
 	}
 	if server {
 		f.Port, f.Sockets = 43840, []int{5, 8, 11, 13}

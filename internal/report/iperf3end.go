@@ -13,20 +13,7 @@ type iperf3Ends struct {
 func (l *lane) ends(r *result.Report) (streams []iperf3Ends, sum iperf3Ends) {
 	length := l.length(r)
 	for i, socket := range l.sockets {
-		e := iperf3Ends{socket: &socket}
-		if l.sender != nil {
-			e.sent = l.sent(r, length, ofStream(l, i, l.sender, l.sender.Flows, func(s *result.Sender) *uint16 { return s.Flow }))
-			e.sent.Socket = &socket
-		}
-		if l.receiver != nil {
-			came := ofStream(l, i, l.receiver, l.receiver.Flows, func(c *result.Receiver) *uint16 { return c.Flow })
-			e.came = l.came(r, length, came)
-			e.came.Socket = &socket
-			if !tcp(r) {
-				e.came.OutOfOrder = &orZero(came.Arrivals).Reordered
-			}
-		}
-		streams = append(streams, e)
+		streams = append(streams, l.streamEnds(r, length, i, &socket))
 	}
 	if l.sender != nil {
 		sum.sent = l.sent(r, length, l.sender)
@@ -36,6 +23,28 @@ func (l *lane) ends(r *result.Report) (streams []iperf3Ends, sum iperf3Ends) {
 		sum.came = l.came(r, length, l.receiver)
 	}
 	return streams, sum
+}
+
+// streamEnds are the rows of one stream.
+func (l *lane) streamEnds(r *result.Report, length float64, i int, socket *int) iperf3Ends {
+	e := iperf3Ends{socket: socket}
+	if l.sender != nil {
+		if s := ofStream(l, i, l.sender, l.sender.Flows, func(s *result.Sender) *uint16 { return s.Flow }); s != nil {
+			e.sent = l.sent(r, length, s)
+			e.sent.Socket = socket
+		}
+	}
+	if l.receiver == nil {
+		return e
+	}
+	if c := ofStream(l, i, l.receiver, l.receiver.Flows, func(c *result.Receiver) *uint16 { return c.Flow }); c != nil {
+		e.came = l.came(r, length, c)
+		e.came.Socket = socket
+		if !tcp(r) {
+			e.came.OutOfOrder = &orZero(c.Arrivals).Reordered
+		}
+	}
+	return e
 }
 
 func (l *lane) sent(r *result.Report, length float64, s *result.Sender) *iperf3Row {

@@ -17,8 +17,8 @@ func (l *lane) intervalRows(r *result.Report, iv *result.Interval) (streams []ip
 	}
 	for i, socket := range l.sockets {
 		stream := row(
-			ofStream(l, i, left, left.Flows, func(s *result.SenderInterval) *uint16 { return s.Flow }),
-			ofStream(l, i, came, came.Flows, func(c *result.ReceiverInterval) *uint16 { return c.Flow }))
+			orZero(ofStream(l, i, left, left.Flows, func(s *result.SenderInterval) *uint16 { return s.Flow })),
+			orZero(ofStream(l, i, came, came.Flows, func(c *result.ReceiverInterval) *uint16 { return c.Flow })))
 		stream.Socket = &socket
 		streams = append(streams, stream)
 	}

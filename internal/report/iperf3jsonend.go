@@ -57,11 +57,9 @@ func (f *IPerf3) jsonEnd(r *result.Report) iperf3End {
 		if l.back {
 			end.Reverse, end.ReverseSent, end.ReverseReceived = both, sum.sent, sum.came
 		} else {
+			end.SenderCongestion, end.ReceiverCongestion = f.congestions(r, &l)
 			end.Sum, end.SumSent, end.SumReceived = both, sum.sent, sum.came
 		}
-	}
-	if tcp(r) {
-		end.SenderCongestion, end.ReceiverCongestion = f.SenderCongestion, f.ReceiverCongestion
 	}
 	return end
 }

@@ -78,10 +78,14 @@ func orZero[T any](p *T) *T {
 }
 
 // ofStream is the part of stream i in what a lane counted: the whole where it has
-// one stream, else its flow, which may have counted nothing.
+// one stream, else its flow, which may have counted nothing. It is nil where
+// nothing tells the streams apart.
 func ofStream[T any](l *lane, i int, whole *T, flows []T, flow func(*T) *uint16) *T {
 	if len(l.sockets) == 1 {
 		return whole
+	}
+	if len(flows) == 0 {
+		return nil
 	}
 	for k := range flows {
 		if f := flow(&flows[k]); f != nil && int(*f) == i {

@@ -77,14 +77,12 @@ func (e *emitter) machine(r *result.Report, f *IPerf3, l *lane) {
 			e.emit("%s", cpuLine("receiver", local, "sender", remote))
 		}
 	}
-	if !tcp(r) {
-		return
+	sender, receiver := f.congestions(r, l)
+	if sender != "" && (l.sends || !f.Server) {
+		e.emit("snd_tcp_congestion %s\n", sender)
 	}
-	if f.SenderCongestion != "" && (l.sends || !f.Server) {
-		e.emit("snd_tcp_congestion %s\n", f.SenderCongestion)
-	}
-	if f.ReceiverCongestion != "" && (!l.sends || !f.Server) {
-		e.emit("rcv_tcp_congestion %s\n", f.ReceiverCongestion)
+	if receiver != "" && (!l.sends || !f.Server) {
+		e.emit("rcv_tcp_congestion %s\n", receiver)
 	}
 }
 

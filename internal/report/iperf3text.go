@@ -86,11 +86,11 @@ func (t *IPerf3Text) Listening(port, n int) error {
 // Started prints between whom a test runs, once its streams are open.
 func (t *IPerf3Text) Started(r *result.Report) error {
 	e, f := t.emitter(), t.f
-	if t.style.Verbose && !f.Server {
+	if t.style.Verbose && !f.Server && f.ControlMSS != 0 {
 		e.emit("Control connection MSS %d\n", f.ControlMSS)
-		if !tcp(r) && !f.BlockAsked {
-			e.emit("Setting UDP block size to %d\n", f.block(r.Config))
-		}
+	}
+	if t.style.Verbose && !f.Server && !tcp(r) && !f.BlockAsked {
+		e.emit("Setting UDP block size to %d\n", f.block(r.Config))
 	}
 	if t.style.Verbose {
 		e.emit("Time: %s\n", started(r).Format(rfc1123GMT))
@@ -119,7 +119,9 @@ func (t *IPerf3Text) Started(r *result.Report) error {
 
 // about prints what -V says of the control connection and the rate.
 func (e *emitter) about(r *result.Report, f *IPerf3) {
-	e.emit("      Cookie: %s\n", f.Cookie)
+	if f.Cookie != "" {
+		e.emit("      Cookie: %s\n", f.Cookie)
+	}
 	if tcp(r) {
 		byDefault := " (default)"
 		if f.MSSAsked {
