@@ -100,9 +100,15 @@ func (o *iperf3Output) finish(r *result.Report) error {
 			return err
 		}
 	}
-	if r.Error != "" {
-		_, err := fmt.Fprintf(o.stdio.Err, "iperf3: error - %s\n", r.Error)
-		return err
+	switch r.Error {
+	case "":
+	case iperf3Interrupted:
+		fmt.Fprintf(o.stdio.Err, "iperf3: %s\n", r.Error)
+	default:
+		fmt.Fprintf(o.stdio.Err, "iperf3: error - %s\n", r.Error)
 	}
 	return nil
 }
+
+// iperf3Interrupted is the error of a client that was stopped.
+const iperf3Interrupted = "interrupt - the client has terminated"
