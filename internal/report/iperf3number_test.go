@@ -95,3 +95,18 @@ func TestIPerf3TellsNoLossWhereTheReceiverToldNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestIPerf3TellsStreamsApartOnlyWhereTheReportDoes(t *testing.T) {
+	s := sampled{protocol: "udp", direction: "forward", parallel: 2, counts: []uint64{20}, step: 1}
+	r := s.report(false)
+	r.Receiver.Flows = nil
+	got := s.printed(t, r, s.facts(false))
+	for _, want := range []string{
+		"0/20 (0%)  sender\n[  7] (receiver statistics not available)\n",
+		"0/40 (0%)  receiver\n\niperf Done.\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
