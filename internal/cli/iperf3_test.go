@@ -167,3 +167,16 @@ func FuzzIPerf3Grammar(f *testing.F) {
 		}
 	})
 }
+
+func TestTheNameOfIPerf3IsItsCommand(t *testing.T) {
+	for called, want := range map[string]string{
+		"linerate iperf3 -s":   "iperf3 -s",
+		"/usr/bin/iperf3 -c h": "iperf3 -c h",
+		"iperf3.exe":           "iperf3",
+		"./linerate send h":    "send h",
+	} {
+		if got := strings.Join(words(strings.Fields(called)), " "); got != want {
+			t.Errorf("%s: %s, want %s", called, got, want)
+		}
+	}
+}

@@ -53,7 +53,6 @@ type iperf3ClientArgs struct {
 	omit           time.Duration
 	title          string
 	extraData      string
-	serverOutput   bool
 	username       string
 	publicKey      string // path
 }

@@ -17,7 +17,7 @@ var (
 	iperf3ClientOnly = []string{
 		"udp", "connect-timeout", "bitrate", "pacing-timer", "fq-rate", "time", "bytes", "blockcount", "length", "cport",
 		"parallel", "reverse", "bidir", "window", "congestion", "set-mss", "no-delay", "tos", "dscp", "zerocopy", "omit",
-		"title", "extra-data", "get-server-output", "udp-counters-64bit", "dont-fragment", "username",
+		"title", "extra-data", "udp-counters-64bit", "dont-fragment", "username",
 		"rsa-public-key-path",
 	}
 	iperf3ServerOnly = []string{
@@ -34,7 +34,7 @@ var iperf3Lacking = []struct {
 	{"file", "F", false}, {"affinity", "A", false}, {"daemon", "D", true}, {"debug", "d", true},
 	{"sctp", "", true}, {"xbind", "X", false}, {"nstreams", "", false}, {"flowlabel", "L", false},
 	{"mptcp", "m", true}, {"skip-rx-copy", "", true}, {"gsro", "", true}, {"cntl-ka", "", true},
-	{"repeating-payload", "", true}, {"rcv-timeout", "", false}, {"snd-timeout", "", false},
+	{"repeating-payload", "", true}, {"get-server-output", "", true}, {"rcv-timeout", "", false}, {"snd-timeout", "", false},
 }
 
 // iperf3Flags are the flags of iperf3's grammar, which fill in a.
@@ -173,7 +173,6 @@ func (a *iperf3Args) addClient(f *pflag.FlagSet) {
 	iperf3Flag(f, &a.omit, "omit", "O", "", wholeSeconds(0, 600, "bogus value for --omit"))
 	f.StringVarP(&a.title, "title", "T", "", "")
 	f.StringVar(&a.extraData, "extra-data", "", "")
-	f.BoolVar(&a.serverOutput, "get-server-output", false, "")
 	f.Bool("udp-counters-64bit", false, "") // they are always asked for
 	f.Bool("dont-fragment", false, "")      // no datagram is ever fragmented
 	f.StringVar(&a.username, "username", "", "")

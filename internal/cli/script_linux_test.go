@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"linerate": func() { os.Exit(Main(os.Args[1:], Stdio{Out: os.Stdout, Err: os.Stderr})) },
+		"linerate": func() { os.Exit(Main(os.Args, Stdio{Out: os.Stdout, Err: os.Stderr})) },
 	})
 }
 
