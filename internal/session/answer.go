@@ -206,6 +206,7 @@ func (s *server) accept(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, streamPatience)
 	defer cancel()
 	in, out := s.counts()
+	s.streams.out, s.streams.server = in, true
 	for i := range in + out {
 		if s.Params.UDP {
 			conn, err := s.Doorman.UDP(ctx)
