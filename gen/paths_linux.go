@@ -14,7 +14,7 @@ var Paths = []Path{
 		Probe:    probeXDP,
 		Trial:    trialXDP,
 		Open:     openXDP,
-		Bursts:   xdpBursts,
+		Bulk:     xdpBulk,
 		Unqueued: true,
 	},
 	{

@@ -95,10 +95,9 @@ type Path struct {
 	// nil where Probe says it all.
 	Trial func(*Config) error
 	Open  func(*Config) (Sender, error)
-	// Bursts is how many packets at a time the path needs to reach so many a
-	// second (0 for its top speed), where a call costs it far more than a packet;
-	// nil where it does not.
-	Bursts func(pps float64) int
+	// Bulk is how many packets at a time the path needs for its top speed, where a
+	// call costs it far more than a packet; 0 where it does not.
+	Bulk int
 }
 
 // Try probes the path, and has its trial if it needs one.

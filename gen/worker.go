@@ -36,24 +36,24 @@ func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 
 	var w pace.Waiter
-	var waited bool
-	now := linux.Monotonic()
 	for {
+		now := linux.Monotonic()
 		b, at, ok := p.Next(now)
 		if !ok {
 			break
 		}
-		if now, waited = w.Wait(at, &stop); stop.Load() {
+		if now = w.Wait(now, at, &stop); stop.Load() {
 			break
 		}
 		n, err := s.Send(b)
-		p.Sent(b, n, now, waited)
+		p.Sent(b, n, now)
 		publish(p, pub)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			now, _ = w.Wait(linux.Monotonic()+int64(retryPause), &stop)
+			now = linux.Monotonic()
+			w.Wait(now, now+int64(retryPause), &stop)
 		}
 	}
 	publish(p, pub)

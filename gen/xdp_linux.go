@@ -230,15 +230,6 @@ func (s *xdpSender) Close() error {
 	return err
 }
 
-// xdpBursts spreads the 25 µs that it takes to begin a run over enough frames. At
-// top speed a run of 4096 takes a millisecond, which is how long a stop can take.
-func xdpBursts(pps float64) int {
-	const most, alone = 4096, 20_000
-	switch {
-	case pps == 0:
-		return most
-	case pps < alone:
-		return 1
-	}
-	return min(int(pps*256e-6), most)
-}
+// xdpBulk spreads the 25 µs that it takes to begin a run over enough frames. A run of
+// so many takes a millisecond, which is how long a stop can take.
+const xdpBulk = 4096

@@ -321,7 +321,7 @@ func TestXDPStop(t *testing.T) {
 	l := newLab(t)
 	c := l.countXDP()
 	s := l.open(findPath(t, "xdp"), l.config(l.template(Raw, testAddr4, 1, nil, 18)))
-	p := pace.NewPacer(pace.Schedule{Sizes: []int{18}, Costs: []uint64{1}, Flows: 1, Burst: xdpBursts(0), Count: 1 << 40}, linux.Monotonic())
+	p := pace.NewPacer(pace.Schedule{Sizes: []int{18}, Costs: []uint64{1}, Flows: 1, Burst: xdpBulk, Count: 1 << 40}, linux.Monotonic())
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	start := time.Now()

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"linerate/internal/cadence"
 )
 
 const (
@@ -22,15 +24,21 @@ type Pacer struct {
 	s     Schedule
 	start int64 // CLOCK_MONOTONIC ns of the schedule's start
 
-	index   uint64        // packets of the schedule that left
-	planned uint64        // packets to send in all
-	shift   time.Duration // debt given up: the schedule was re-anchored by so much
+	slot    uint64        // place in the schedule of the packet that is next
+	end     uint64        // the place at which the test ends
+	due     time.Duration // when that place is due
+	forgone time.Duration // time whose packets were given up
 	flow    int           // whose turn it is
 	inTurn  int           // packets of this turn's burst still to go
 	next    []uint64      // next sequence number of each flow
 
-	gaps  gaps
-	stats Stats
+	watch    *cadence.Watch // nil where nothing is paced
+	first    int64          // CLOCK_MONOTONIC ns of the first and the last departure
+	last     int64
+	firstDue time.Duration // when these were due, time forgone left aside
+	lastDue  time.Duration
+	lastCost uint64 // what all packets before the last took of the rate
+	stats    Stats
 }
 
 // Stats is the account of a Pacer.
@@ -39,23 +47,26 @@ type Stats struct {
 	PayloadBytes uint64
 	Late         uint64        // packets that left more than a gap, and 10 µs, after they were due
 	Shortfall    uint64        // packets due that were given up
-	LongestBurst int           // most packets sent without a pause between; 0 when unpaced
 	Span         time.Duration // from the first departure to when the packet after the last would leave; 0 if one burst was all
-	Gaps         *Gaps         // between departures; nil unless each packet leaves alone
-	ErrorPPM     float64       // long-run rate against the asked; NaN when unpaced or too short to tell
+	Cadence      *cadence.Result
+	ErrorPPM     float64 // long-run rate against the asked; NaN when unpaced or too short to tell
 }
 
 // NewPacer starts a schedule at the given CLOCK_MONOTONIC time in ns.
 func NewPacer(s Schedule, start int64) *Pacer {
 	p := &Pacer{s: s, start: start, next: make([]uint64, s.Flows), inTurn: s.Burst}
-	p.planned = math.MaxUint64
+	p.s.Most = max(s.Most, s.Burst)
+	p.end = math.MaxInt64
 	if s.Duration > 0 && s.MicroRate > 0 {
-		p.planned = s.Packets(s.Duration)
+		p.end = s.Packets(s.Duration)
 	}
 	if s.Count > 0 {
-		p.planned = min(p.planned, s.Count)
+		p.end = min(p.end, s.Count)
 	}
-	p.gaps.init(s.MicroRate > 0 && s.Burst == 1)
+	if s.MicroRate > 0 {
+		p.watch = cadence.New(start)
+	}
+	p.due = p.s.Due(0)
 	return p
 }
 
@@ -67,54 +78,76 @@ func (p *Pacer) Next(now int64) (b Burst, at int64, ok bool) {
 		return b, 0, false
 	}
 	p.forgive(now)
-	if p.index >= p.planned {
+	if p.slot >= p.end {
 		return b, 0, false
 	}
-	cycle := uint64(len(p.s.Sizes))
-	pos := p.index % cycle
-	n := uint64(p.inTurn)
-	n = min(n, p.planned-p.index)
-	if cycle > 1 {
+	pos := p.slot % uint64(len(p.s.Sizes))
+	n := p.end - p.slot
+	if len(p.s.Sizes) > 1 {
 		n = min(n, p.sameSize(pos))
 	}
 	b = Burst{
 		Flow:  uint16(p.flow),
 		First: p.next[p.flow],
-		N:     int(n),
+		N:     int(p.ready(now, n)),
 		Size:  p.s.Sizes[pos],
-		Due:   p.s.Due(p.index) + p.shift,
+		Due:   p.due,
 	}
-	return b, p.departure(b.Due), true
+	return b, p.departure(), true
+}
+
+// ready is how many of the next packets, at most n, go at once: as many as are
+// planned back to back, or as many as may leave by now, so that a path that takes
+// longer for a call than the gap between two packets still holds the rate.
+func (p *Pacer) ready(now int64, n uint64) uint64 {
+	ready := min(n, uint64(p.inTurn))
+	n = min(n, uint64(p.s.Most))
+	if ready >= n || p.s.MicroRate == 0 {
+		return ready
+	}
+	by := time.Duration(now - p.start)
+	if p.stats.Packets > 0 {
+		by = min(by, p.lastDue+p.forgone+time.Duration(now-p.last)*repayDen/repayNum)
+	}
+	for ready < n && p.s.Due(p.slot+ready) <= by {
+		ready++
+	}
+	return ready
 }
 
 // departure is when a burst may leave: when it is due, or, in debt, no sooner
 // after the last one than the repayment rate allows.
-func (p *Pacer) departure(due time.Duration) int64 {
-	at := p.start + int64(due)
+func (p *Pacer) departure() int64 {
+	at := p.start + int64(p.due)
 	if p.stats.Packets > 0 && p.s.MicroRate > 0 {
-		gap := int64(due - p.shift - p.gaps.lastDue)
-		at = max(at, p.gaps.last+gap*repayNum/repayDen)
+		gap := int64(p.due - p.forgone - p.lastDue)
+		at = max(at, p.last+gap*repayNum/repayDen)
 	}
 	return at
 }
 
 // Sent accounts for the first n packets of b, which left at the CLOCK_MONOTONIC
-// time in ns. waited says whether the sender had to wait for the burst.
-func (p *Pacer) Sent(b Burst, n int, at int64, waited bool) {
+// time in ns.
+func (p *Pacer) Sent(b Burst, n int, at int64) {
 	if n == 0 {
 		return
 	}
-	if p.s.MicroRate > 0 {
-		late := time.Duration(at-p.start) - b.Due
-		if late > lateFloor && late > p.s.Due(p.index+uint64(b.N))-p.s.Due(p.index) {
-			p.stats.Late += uint64(n)
-		}
+	if p.stats.Packets == 0 {
+		p.first, p.firstDue = at, b.Due-p.forgone
 	}
-	p.gaps.add(b.Due-p.shift, at, n, waited, p.s.Cost(p.index))
+	p.last, p.lastDue, p.lastCost = at, b.Due-p.forgone, p.s.Cost(p.stats.Packets)
+	p.slot += uint64(n)
 	p.next[b.Flow] += uint64(n)
-	p.index += uint64(n)
 	p.stats.Packets += uint64(n)
 	p.stats.PayloadBytes += uint64(n) * uint64(b.Size)
+	if p.s.MicroRate > 0 {
+		p.due = p.s.Due(p.slot)
+		took := p.due - b.Due // of the schedule
+		if late := time.Duration(at-p.start) - b.Due; late > lateFloor && late > took {
+			p.stats.Late += uint64(n)
+		}
+		p.watch.Add(at, cadence.Load{Packets: uint64(n), Bytes: uint64(n) * uint64(b.Size)}, int64(took)/int64(n))
+	}
 	if p.inTurn -= n; p.inTurn <= 0 {
 		p.inTurn = p.s.Burst
 		if p.flow++; p.flow == p.s.Flows {
@@ -134,23 +167,34 @@ func (p *Pacer) SentPerFlow() []uint64 { return slices.Clone(p.next) }
 // Finish settles the account.
 func (p *Pacer) Finish() Stats {
 	s := p.stats
-	s.Gaps = p.gaps.percentiles()
 	s.ErrorPPM = math.NaN()
-	if p.s.MicroRate > 0 {
-		s.LongestBurst = p.gaps.longest
+	if p.watch != nil {
+		r := p.watch.Result(p.start+int64(p.due), p.nominal())
+		s.Cadence = &r
 	}
 	// Intervals, not packets: what left before the last departure took from the
 	// first departure to that one.
-	took, cost := float64(p.gaps.last-p.gaps.first), float64(p.gaps.lastCost)
+	took, cost := float64(p.last-p.first), float64(p.lastCost)
 	if took <= 0 || cost <= 0 {
 		return s
 	}
-	s.Span = time.Duration(took * float64(p.s.Cost(p.index)) / cost)
-	if p.s.MicroRate > 0 {
+	s.Span = time.Duration(took * float64(p.s.Cost(p.stats.Packets)) / cost)
+	switch {
+	case p.s.Profile != nil:
+		s.ErrorPPM = (float64(p.lastDue-p.firstDue)/took - 1) * 1e6
+	case p.s.MicroRate > 0:
 		asked := float64(p.s.MicroRate) / microsPerUnit
 		s.ErrorPPM = (cost/took*1e9/asked - 1) * 1e6
 	}
 	return s
+}
+
+// nominal is the gap in ns between all packets; 0 where they have no one such gap.
+func (p *Pacer) nominal() float64 {
+	if p.s.Profile != nil || p.s.MicroRate == 0 || slices.Min(p.s.Costs) != slices.Max(p.s.Costs) {
+		return 0
+	}
+	return float64(p.s.Costs[0]) * 1e9 * microsPerUnit / float64(p.s.MicroRate)
 }
 
 // sameSize is how many packets from a place in the cycle have that place's size.
@@ -174,33 +218,33 @@ func (p *Pacer) pastEnd(now int64) bool {
 
 // giveUpRest counts what was due and can't leave any more.
 func (p *Pacer) giveUpRest() {
-	if p.s.MicroRate > 0 && p.planned > p.index {
-		p.stats.Shortfall += p.planned - p.index
-		p.planned = p.index
+	if p.s.MicroRate > 0 && p.end > p.slot {
+		p.stats.Shortfall += p.end - p.slot
+		p.end = p.slot
 	}
 }
 
-// forgive gives up debt beyond MaxDebt: the schedule is re-anchored, and a test
-// with a planned duration sends so many packets fewer.
+// forgive gives up debt beyond MaxDebt: the packets that were due before are
+// passed over, whole cycles of sizes at a time. A test of so many packets takes
+// longer for it; one of a duration sends so many fewer.
 func (p *Pacer) forgive(now int64) {
-	if p.s.MicroRate == 0 || p.index >= p.planned {
+	if p.s.MicroRate == 0 || p.slot >= p.end {
 		return
 	}
-	debt := time.Duration(now-p.start) - p.s.Due(p.index) - p.shift
-	if debt <= MaxDebt {
+	late := time.Duration(now-p.start) - MaxDebt
+	if late <= p.due {
 		return
 	}
-	p.shift += debt - MaxDebt
-	if p.s.Duration == 0 {
-		return // a count is a count: it takes longer
+	cycle := uint64(len(p.s.Sizes))
+	passed := (p.s.Packets(late) - min(p.slot, p.s.Packets(late)) + cycle - 1) / cycle * cycle
+	if p.s.Duration > 0 {
+		passed = min(passed, p.end-p.slot)
+		p.stats.Shortfall += passed
+	} else {
+		p.end += passed
 	}
-	planned := p.s.Packets(p.s.Duration - p.shift)
-	if p.s.Count > 0 {
-		planned = min(planned, p.s.Count)
-	}
-	planned = max(planned, p.index)
-	if planned < p.planned {
-		p.stats.Shortfall += p.planned - planned
-		p.planned = planned
-	}
+	p.slot += passed
+	before := p.due
+	p.due = p.s.Due(p.slot)
+	p.forgone += p.due - before
 }

@@ -66,7 +66,7 @@ var rooms = map[string][]string{
 	"rx/track":         {"internal/cadence", "internal/probe"},
 	"rx":               {"rx/track", "bpf", "internal/linux", "internal/probe"},
 	"internal/plan":    {"gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/probe", "internal/result", "internal/units", "internal/linux"},
-	"internal/session": {"internal/plan", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/ledger", "bpf", "internal/linux", "internal/probe", "internal/result", "internal/units"},
+	"internal/session": {"internal/cadence", "internal/plan", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/ledger", "bpf", "internal/linux", "internal/probe", "internal/result", "internal/units"},
 	"bench":            {"internal/session", "internal/plan", "internal/lab", "internal/host", "internal/probe", "internal/result", "internal/units", "gen", "rx"},
 	"bench/peer":       {},
 	"bench/peers":      {"bench/peer", "bpf", "gen", "internal/host", "internal/lab"},

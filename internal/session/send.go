@@ -115,11 +115,10 @@ func sent(p *plan.Send, stats pace.Stats, drained gen.Completed, cpu time.Durati
 		Seconds:      stats.Span.Seconds(),
 		Rate:         rate(p.Stack, stats.Packets, stats.PayloadBytes, stats.Span),
 		SentPackets: &result.SentPackets{
-			Packets:      stats.Packets,
-			LatePackets:  stats.Late,
-			LongestBurst: stats.LongestBurst,
-			Refused:      drained.Refused,
-			Shortfall:    stats.Shortfall,
+			Packets:     stats.Packets,
+			LatePackets: stats.Late,
+			Refused:     drained.Refused,
+			Shortfall:   stats.Shortfall,
 		},
 	}
 	if !math.IsNaN(stats.ErrorPPM) {
@@ -129,9 +128,7 @@ func sent(p *plan.Send, stats pace.Stats, drained gen.Completed, cpu time.Durati
 		ns := float64(cpu) / float64(stats.Packets)
 		s.NSPerPacket = &ns
 	}
-	if g := stats.Gaps; g != nil {
-		s.GapNS = &result.Percentiles{P50: g.P50, P99: g.P99, P999: g.P999, Max: g.Max}
-	}
+	s.Cadence = departures(stats.Cadence, p.Stack, &p.Schedule)
 	return s
 }
 

@@ -1,6 +1,9 @@
 package track
 
-import "linerate/internal/probe"
+import (
+	"linerate/internal/cadence"
+	"linerate/internal/probe"
+)
 
 // A Clock says what the sender's clock has to do with this host's.
 type Clock uint8
@@ -31,6 +34,9 @@ type Settlement struct {
 type Result struct {
 	Summary
 	Foreign uint64 // see Totals
+	// Cadence is of the arrivals of first copies of all flows; nil without any, and
+	// where several CPUs took them in at once.
+	Cadence *cadence.Result
 	Flows   []Flow // in ascending order of Number
 }
 
@@ -53,6 +59,7 @@ type Summary struct {
 	JitterNS         *int64       // RFC 3550's, of the total the mean over flows; nil before two packets
 	IPDV             *Percentiles // of its absolute value; nil if none was defined
 	IPDVUndefined    uint64       // first copies that came out of turn or behind a loss
+	PDV              *Percentiles // delay less the least (RFC 5481); nil where Delay is
 	Delay            *Delay       // nil without packets, and where it is known for all flows together only
 }
 

@@ -91,3 +91,12 @@ func (s *spread) delay(offset int64, clock Clock) *Delay {
 	}
 	return &Delay{Percentiles: *p, Clock: clock}
 }
+
+// variation is of transits above the least (RFC 5481 section 4.2); nil if there are
+// none.
+func (s *spread) variation() *Percentiles {
+	if s.count() == 0 {
+		return nil
+	}
+	return s.percentiles(-s.min)
+}
