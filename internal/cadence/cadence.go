@@ -21,6 +21,7 @@ type Watch struct {
 	gaps    gaps
 	windows [len(Lengths)]window
 	seen    uint64 // packets
+	before  uint64 // those before the last time
 	first   int64  // ns, as last
 	last    int64
 	run     uint64 // packets since the last pause
@@ -43,8 +44,8 @@ func (w *Watch) Add(at int64, l Load, nominal int64) {
 	if w.seen == 0 {
 		w.first = at
 	} else {
-		// Stamps of several CPUs may be out of order by a little.
-		gap := max(at-w.last, 0)
+		at = max(at, w.last) // stamps of several CPUs may be out of order by a little
+		gap := at - w.last
 		w.gaps.add(gap, 1)
 		if 2*gap >= nominal {
 			w.run = 0
@@ -54,6 +55,7 @@ func (w *Watch) Add(at int64, l Load, nominal int64) {
 	w.run += l.Packets
 	w.longest = max(w.longest, w.run)
 	w.last = at
+	w.before = w.seen
 	w.seen += l.Packets
 	for i := range w.windows {
 		w.windows[i].add(at, l)
@@ -71,8 +73,9 @@ func (w *Watch) Mean() int64 {
 // Span is when the first and the last packet left or came, in ns.
 func (w *Watch) Span() (first, last int64) { return w.first, w.last }
 
-// Seen is how many packets were watched.
-func (w *Watch) Seen() uint64 { return w.seen }
+// Seen is how many packets were watched, and how many of them before the last time:
+// those took from the first time to the last.
+func (w *Watch) Seen() (all, before uint64) { return w.seen, w.before }
 
 // Result is what was watched until a time in ns at which the test was over.
 // nominal is the gap in ns that there ought to be, for the share of the gaps close

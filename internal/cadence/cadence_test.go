@@ -95,7 +95,8 @@ func pacingVector(t *testing.T, input, expect json.RawMessage) {
 	r := w.Result(start+int64(in.Target)*int64(len(in.Departures)), in.Target)
 	within := func(ns float64) float64 { return w.gaps.share(in.Target-ns, in.Target+ns) }
 	first, last := w.Span()
-	mean := float64(last-first) / float64(w.Seen()-1)
+	_, before := w.Seen()
+	mean := float64(last-first) / float64(before)
 	got := figures{
 		MeanGap: mean, ErrorPPM: (in.Target/mean - 1) * 1e6,
 		MinGap: w.gaps.at(1), MaxGap: r.Gaps.Max, P50: r.Gaps.P50, P99: r.Gaps.P99,

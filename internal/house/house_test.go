@@ -58,7 +58,7 @@ var rooms = map[string][]string{
 	"internal/ledger":  {"internal/result"},
 	"internal/report":  {"internal/result", "internal/units"},
 	"internal/host":    {"internal/result", "internal/linux"},
-	"bpf":              {},
+	"bpf":              {"internal/cadence"},
 	"internal/lab":     {"bpf"},
 	"gen/frame":        {"internal/probe", "internal/units"},
 	"gen/pace":         {"internal/cadence", "internal/linux", "internal/units"},

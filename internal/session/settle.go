@@ -19,6 +19,7 @@ func (c *counting) settle() error {
 	res, err := c.tracker.Finish(clocks(c.tracker))
 	total := c.received(&res.Summary, stack)
 	total.Foreign = res.Foreign
+	total.Cadence = arrivals(res.Cadence, stack, total)
 	if len(res.Flows) > 1 {
 		for _, f := range res.Flows {
 			r := c.received(&f.Summary, stack)
@@ -77,6 +78,9 @@ func (c *counting) received(s *track.Summary, stack units.Stack) *result.Receive
 	}
 	if v := s.IPDV; v != nil {
 		r.IPDVNS = &result.Percentiles{P50: v.P50, P99: v.P99, P999: v.P999, Max: v.Max}
+	}
+	if v := s.PDV; v != nil {
+		r.PDVNS = &result.Percentiles{P50: v.P50, P99: v.P99, P999: v.P999, Max: v.Max}
 	}
 	if d := s.Delay; d != nil {
 		r.DelayNS = &result.Delay{Min: d.Min, P50: d.P50, P99: d.P99, P999: d.P999, Max: d.Max, Clock: d.Clock.String()}

@@ -172,13 +172,13 @@ func (t *Tracker) addDelay(r *Result, s Settlement) {
 // addCadence adds how evenly packets came. The nominal gap is the mean one: the
 // receiver is not told the rate.
 func (t *Tracker) addCadence(r *Result) {
-	if t.watch == nil || t.watch.Seen() == 0 {
+	if t.watch == nil {
 		return
 	}
 	first, last := t.watch.Span()
 	mean := 0.0
-	if n := t.watch.Seen(); n > 1 {
-		mean = float64(last-first) / float64(n-1)
+	if seen, before := t.watch.Seen(); before > 0 {
+		mean = float64(last-first) / float64(seen-1)
 	}
 	c := t.watch.Result(last+int64(mean+0.5), mean)
 	r.Cadence = &c
