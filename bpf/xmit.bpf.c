@@ -57,8 +57,8 @@ struct state {
 
 /* What left on time, of all runs that have a gap. */
 struct departures {
-	struct cadence cadence;
 	__u64 late; /* packets that left more than the gaps of a bulk, and LATE_FLOOR, after they were due */
+	struct cadence cadence;
 };
 
 #define LATE_FLOOR 10000
@@ -276,6 +276,8 @@ static __always_inline void depart(const struct state *s, __u64 number, __u64 pa
 
 	if (!d || !packets)
 		return;
+	if (!d->cadence.seen)
+		d->cadence.start = s->due;
 	add_packets(&d->cadence, s->began, &l, s->gap >> GAP_BITS);
 	if (s->began > due(s, number) + (took > LATE_FLOOR ? took : LATE_FLOOR))
 		d->late += packets;

@@ -13,42 +13,63 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type xmitCadence struct {
-	_          structs.HostLayout
-	Lock       uint64
-	Broken     uint64
-	Start      uint64
-	Seen       uint64
-	Before     uint64
-	First      uint64
-	Last       uint64
-	Run        uint64
-	LongestRun uint64
-	LongestGap uint64
-	Brief      xmitExtremes
-	Lasting    xmitExtremes
-	Gaps       [27648]int64
-}
-
 type xmitDepartures struct {
 	_       structs.HostLayout
-	Cadence xmitCadence
 	Late    uint64
-}
-
-type xmitExtremes struct {
-	_     structs.HostLayout
-	End   uint64
-	Open  xmitLoad
-	N     uint64
-	Least xmitLoad
-	Most  xmitLoad
-}
-
-type xmitLoad struct {
-	_       structs.HostLayout
-	Packets uint64
-	Bytes   uint64
+	Cadence struct {
+		_          structs.HostLayout
+		Lock       uint64
+		Broken     uint64
+		Start      uint64
+		Seen       uint64
+		Before     uint64
+		First      uint64
+		Last       uint64
+		Run        uint64
+		LongestRun uint64
+		LongestGap uint64
+		Brief      struct {
+			_    structs.HostLayout
+			End  uint64
+			Open struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+			N     uint64
+			Least struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+			Most struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+		}
+		Lasting struct {
+			_    structs.HostLayout
+			End  uint64
+			Open struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+			N     uint64
+			Least struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+			Most struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+		}
+		Gaps [27648]int64
+	}
 }
 
 type xmitSettings struct {

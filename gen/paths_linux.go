@@ -15,6 +15,7 @@ var Paths = []Path{
 		Trial:    trialXDP,
 		Open:     openXDP,
 		Bulk:     xdpBulk,
+		Together: xdpTogether,
 		Unqueued: true,
 	},
 	{

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 
 	var w pace.Waiter
+	spacer, _ := s.(Spacer)
 	for {
 		now := linux.Monotonic()
 		b, at, ok := p.Next(now)
@@ -46,10 +48,16 @@ func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error
 			break
 		}
 		n, err := s.Send(b)
-		p.Sent(b, n, now)
+		if b.Span == 0 {
+			p.Sent(b, n, now)
+		} else {
+			late, errLate := spacer.Late()
+			p.Spaced(b, n, late)
+			err = errors.Join(err, errLate)
+		}
 		publish(p, pub)
 		if err != nil {
-			return err
+			return errors.Join(err, watched(p, spacer))
 		}
 		if n == 0 {
 			now = linux.Monotonic()
@@ -57,7 +65,17 @@ func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error
 		}
 	}
 	publish(p, pub)
-	return nil
+	return watched(p, spacer)
+}
+
+// watched gives the pacer what a path watched that spaced packets itself.
+func watched(p *pace.Pacer, s Spacer) error {
+	if s == nil {
+		return nil
+	}
+	departures, err := s.Departures()
+	p.Watched(departures)
+	return err
 }
 
 func publish(p *pace.Pacer, pub *Progress) {

@@ -45,11 +45,11 @@ type Pacer struct {
 type Stats struct {
 	Packets      uint64
 	PayloadBytes uint64
-	Late         uint64        // packets that left more than a gap, and 10 µs, after they were due
-	Shortfall    uint64        // packets due that were given up
-	Span         time.Duration // from the first departure to when the packet after the last would leave; 0 if one burst was all
-	Cadence      *cadence.Result
-	ErrorPPM     float64 // long-run rate against the asked; NaN when unpaced or too short to tell
+	Late         uint64          // packets that left more than a gap, and 10 µs, after they were due
+	Shortfall    uint64          // packets due that were given up
+	Span         time.Duration   // from the first departure to when the packet after the last would leave; 0 if one burst was all
+	Cadence      *cadence.Result // of departures; nil when unpaced
+	ErrorPPM     float64         // long-run rate against the asked; NaN when unpaced or too short to tell
 }
 
 // NewPacer starts a schedule at the given CLOCK_MONOTONIC time in ns.
@@ -63,9 +63,7 @@ func NewPacer(s Schedule, start int64) *Pacer {
 	if s.Count > 0 {
 		p.end = min(p.end, s.Count)
 	}
-	if s.MicroRate > 0 {
-		p.watch = cadence.New(start)
-	}
+	p.watch = cadence.New(start)
 	p.due = p.s.Due(0)
 	return p
 }
@@ -80,6 +78,10 @@ func (p *Pacer) Next(now int64) (b Burst, at int64, ok bool) {
 	p.forgive(now)
 	if p.slot >= p.end {
 		return b, 0, false
+	}
+	if p.s.Span > 0 {
+		b, at = p.spaced()
+		return b, at, true
 	}
 	pos := p.slot % uint64(len(p.s.Sizes))
 	n := p.end - p.slot
@@ -96,6 +98,38 @@ func (p *Pacer) Next(now int64) (b Burst, at int64, ok bool) {
 	return b, p.departure(), true
 }
 
+// spaceAhead is how much earlier than its first packet is due a burst is begun that
+// the path spaces itself: it takes some 25 µs to begin.
+const spaceAhead = 60 * time.Microsecond
+
+// spaced is the burst that the path is to space itself, and when it is begun.
+func (p *Pacer) spaced() (b Burst, at int64) {
+	n := min(p.s.Packets(p.due+p.s.Span), p.end)
+	b = Burst{
+		First: p.next[0], N: 1, Size: p.s.Sizes[0], Due: p.due,
+		At: p.start + int64(p.due), Together: p.s.Burst,
+	}
+	if n > p.slot+1 {
+		b.N = int(n - p.slot)
+	}
+	b.Span = p.s.Due(p.slot+uint64(b.N)) - p.due
+	return b, b.At - int64(spaceAhead)
+}
+
+// Spaced accounts for the first n packets of b, which the path spaced; late is how
+// many of all that it did left late.
+func (p *Pacer) Spaced(b Burst, n int, late uint64) {
+	p.take(b, n)
+	p.stats.Late = late
+}
+
+// Watched takes how the packets left that the path spaced; nil if none did.
+func (p *Pacer) Watched(w *cadence.Watch) {
+	if w != nil {
+		p.watch = w
+	}
+}
+
 // ready is how many of the next packets, at most n, go at once: as many as are
 // planned back to back, or as many as may leave by now, so that a path that takes
 // longer for a call than the gap between two packets still holds the rate.
@@ -107,7 +141,8 @@ func (p *Pacer) ready(now int64, n uint64) uint64 {
 	}
 	by := time.Duration(now - p.start)
 	if p.stats.Packets > 0 {
-		by = min(by, p.lastDue+p.forgone+time.Duration(now-p.last)*repayDen/repayNum)
+		_, last := p.watch.Span()
+		by = min(by, p.lastDue+p.forgone+time.Duration(now-last)*repayDen/repayNum)
 	}
 	for ready < n && p.s.Due(p.slot+ready) <= by {
 		ready++
@@ -121,7 +156,8 @@ func (p *Pacer) departure() int64 {
 	at := p.start + int64(p.due)
 	if p.stats.Packets > 0 && p.s.MicroRate > 0 {
 		gap := int64(p.due - p.forgone - p.lastDue)
-		at = max(at, p.last+gap*repayNum/repayDen)
+		_, last := p.watch.Span()
+		at = max(at, last+gap*repayNum/repayDen)
 	}
 	return at
 }
@@ -133,21 +169,24 @@ func (p *Pacer) Sent(b Burst, n int, at int64) {
 		return
 	}
 	if p.stats.Packets == 0 {
-		p.first, p.firstDue = at, b.Due-p.forgone
+		p.firstDue = b.Due - p.forgone
 	}
-	p.last, p.lastDue, p.lastCost = at, b.Due-p.forgone, p.s.Cost(p.stats.Packets)
+	p.lastDue = b.Due - p.forgone
+	p.take(b, n)
+	took := p.due - b.Due // of the schedule
+	if late := time.Duration(at-p.start) - b.Due; p.s.MicroRate > 0 && late > lateFloor && late > took {
+		p.stats.Late += uint64(n)
+	}
+	p.watch.Add(at, cadence.Load{Packets: uint64(n), Bytes: uint64(n) * uint64(b.Size)}, int64(took)/int64(n))
+}
+
+// take makes the first n packets of b sent.
+func (p *Pacer) take(b Burst, n int) {
 	p.slot += uint64(n)
+	p.due = p.s.Due(p.slot)
 	p.next[b.Flow] += uint64(n)
 	p.stats.Packets += uint64(n)
 	p.stats.PayloadBytes += uint64(n) * uint64(b.Size)
-	if p.s.MicroRate > 0 {
-		p.due = p.s.Due(p.slot)
-		took := p.due - b.Due // of the schedule
-		if late := time.Duration(at-p.start) - b.Due; late > lateFloor && late > took {
-			p.stats.Late += uint64(n)
-		}
-		p.watch.Add(at, cadence.Load{Packets: uint64(n), Bytes: uint64(n) * uint64(b.Size)}, int64(took)/int64(n))
-	}
 	if p.inTurn -= n; p.inTurn <= 0 {
 		p.inTurn = p.s.Burst
 		if p.flow++; p.flow == p.s.Flows {
@@ -168,13 +207,15 @@ func (p *Pacer) SentPerFlow() []uint64 { return slices.Clone(p.next) }
 func (p *Pacer) Finish() Stats {
 	s := p.stats
 	s.ErrorPPM = math.NaN()
-	if p.watch != nil {
+	if p.s.MicroRate > 0 {
 		r := p.watch.Result(p.start+int64(p.due), p.nominal())
 		s.Cadence = &r
 	}
 	// Intervals, not packets: what left before the last departure took from the
 	// first departure to that one.
-	took, cost := float64(p.last-p.first), float64(p.lastCost)
+	first, last := p.watch.Span()
+	_, before := p.watch.Seen()
+	took, cost := float64(last-first), float64(p.s.Cost(before))
 	if took <= 0 || cost <= 0 {
 		return s
 	}

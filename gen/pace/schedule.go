@@ -17,6 +17,14 @@ type Burst struct {
 	N     int           // packets
 	Size  int           // UDP payload bytes of each
 	Due   time.Duration // when the first is due, from the start of the schedule
+
+	// Span is, for a path that spaces packets itself, from when the first is due to
+	// when the packet after the last is; 0 where all leave together. At is the
+	// CLOCK_MONOTONIC time in ns at which the first is due then, and Together how
+	// many may leave together.
+	Span     time.Duration
+	At       int64
+	Together int
 }
 
 // microsPerUnit is the resolution of a rate: a millionth of a bit, or of a
@@ -48,6 +56,10 @@ type Schedule struct {
 	// Most is the most packets sent back to back where that is what it takes to
 	// hold the rate; Burst if that is more.
 	Most int
+	// Span is how long a burst may take that the path spaces itself, below a second;
+	// 0 for one whose packets leave together. With it there is one flow, one size and
+	// no Profile.
+	Span time.Duration
 	// Count ends the test after exactly so many packets; 0 for no such limit.
 	Count uint64
 	// Duration ends the test after floor(rate x Duration) packets, or at that

@@ -107,6 +107,9 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 	if r.Burst == 0 && s.Path.Bulk != 0 {
 		s.bulk(o.pps)
 	}
+	if s.Path.Together != nil {
+		s.space(r.Burst, o.pps)
+	}
 	// Slower tests have nothing to gain from going past the queue, and stay in
 	// sight of captures on this host, which see only what goes by it.
 	s.Config.Bypass = s.Config.Bypass && s.Schedule.Most > 1
@@ -180,6 +183,29 @@ func (s *Send) bulk(pps float64) {
 		s.Schedule.Burst, s.Schedule.Most = s.Path.Bulk, s.Path.Bulk
 	case s.Schedule.Most > 1:
 		s.Schedule.Most = min(int(pps*1e-3), s.Path.Bulk)
+	}
+}
+
+const (
+	// spacedLeast is the rate from which a path spaces packets itself that can: it
+	// waits with the processor's other work put off, which must not take long.
+	spacedLeast = 20_000 // packets a second
+	// spacedFor is how long it does at a time, which is how long a stop can take.
+	spacedFor = 50 * time.Millisecond
+	// spacedMost is the most packets that may leave together there.
+	spacedMost = 16
+)
+
+// space lets the path space the packets of one steady flow itself, as few together as
+// hold the rate; asked is how many were asked for.
+func (s *Send) space(asked int, pps float64) {
+	c := &s.Schedule
+	if pps < spacedLeast || c.Flows > 1 || len(c.Sizes) > 1 || c.Profile != nil || asked > spacedMost {
+		return
+	}
+	c.Span = spacedFor
+	if asked == 0 && c.Most > 1 { // not asked to be smooth
+		c.Burst = s.Path.Together(pps)
 	}
 }
 
@@ -257,7 +283,7 @@ func (s *Send) build(r *SendRequest, h frame.Headers) error {
 		return &UsageError{"", err.Error()}
 	}
 	s.Config.Template = t
-	s.Config.Batch = s.Schedule.Most
+	s.Config.Batch = max(s.Schedule.Burst, s.Schedule.Most)
 	return nil
 }
 
