@@ -180,13 +180,12 @@ const GapBits = 20
 // Begin prepares a run.
 func (t *Transmitter) Begin(r *Run) error {
 	var s [stateSize]byte
-	put := binary.NativeEndian.PutUint64
-	put(s[stateNext:], r.First)
-	put(s[stateSum:], r.Sum)
-	put(s[stateFirst:], r.First)
-	put(s[stateGap:], r.Gap)
-	put(s[stateDue:], uint64(r.Due))
-	put(s[statePayload:], uint64(r.Payload))
+	binary.NativeEndian.PutUint64(s[stateNext:], r.First)
+	binary.NativeEndian.PutUint64(s[stateSum:], r.Sum)
+	binary.NativeEndian.PutUint64(s[stateFirst:], r.First)
+	binary.NativeEndian.PutUint64(s[stateGap:], r.Gap)
+	binary.NativeEndian.PutUint64(s[stateDue:], uint64(r.Due))
+	binary.NativeEndian.PutUint64(s[statePayload:], uint64(r.Payload))
 	_, err := t.state.WriteAt(s[:], 0)
 	return err
 }

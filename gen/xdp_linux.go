@@ -141,12 +141,8 @@ func (s *xdpSender) transmit(length, n int, r *bpf.Run) (int, error) {
 	if err := s.transmitter.Begin(r); err != nil {
 		return 0, err
 	}
-	run := s.run.Run
-	if r.Gap > 0 {
-		run = s.run.RunLong
-	}
 	for sent := 0; ; {
-		errRun := run(length, n-sent)
+		errRun := s.make(length, n-sent, r)
 		next, refusal, err := s.transmitter.Next()
 		if err != nil {
 			return sent, err
@@ -163,6 +159,14 @@ func (s *xdpSender) transmit(length, n int, r *bpf.Run) (int, error) {
 			return sent, fmt.Errorf("path xdp: run the program on a frame of %d bytes: %w", length, errRun)
 		}
 	}
+}
+
+// make has the kernel make n frames.
+func (s *xdpSender) make(length, n int, r *bpf.Run) error {
+	if r.Gap > 0 {
+		return s.run.RunLong(length, n)
+	}
+	return s.run.Run(length, n)
 }
 
 // Late implements Spacer.
