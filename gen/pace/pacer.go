@@ -102,6 +102,10 @@ func (p *Pacer) Next(now int64) (b Burst, at int64, ok bool) {
 // the path spaces itself: it takes some 25 µs to begin.
 const spaceAhead = 60 * time.Microsecond
 
+// spacedMost bounds a burst that the path spaces itself where the rate is more than it
+// can: a stop must not take long.
+const spacedMost = 1 << 16
+
 // spaced is the burst that the path is to space itself, and when it is begun.
 func (p *Pacer) spaced() (b Burst, at int64) {
 	n := min(p.s.Packets(p.due+p.s.Span), p.end)
@@ -110,7 +114,7 @@ func (p *Pacer) spaced() (b Burst, at int64) {
 		At: p.start + int64(p.due), Together: p.s.Burst,
 	}
 	if n > p.slot+1 {
-		b.N = int(n - p.slot)
+		b.N = int(min(n-p.slot, spacedMost))
 	}
 	b.Span = p.s.Due(p.slot+uint64(b.N)) - p.due
 	return b, b.At - int64(spaceAhead)

@@ -188,7 +188,7 @@ func TestGapsOfAnExactSender(t *testing.T) {
 	_, p := simulate(s, 10, never)
 	stats := p.Finish()
 	c := stats.Cadence
-	if g := c.Gaps; g.P50 < 99_900 || g.P50 > 100_000 || g.P999 != g.P50 || g.Max != 100_000 || g.Near != 1 {
+	if g := c.Gaps; g.P50 < 99_900 || g.P50 > 100_000 || g.P999 != g.P50 || g.Max != 100_000 || *g.Near != 1 {
 		t.Errorf("gaps %+v, want all of 100 µs", g)
 	}
 	if w := c.Windows[0]; w.N != 1 || w.Least.Packets != 1000 || w.Most != w.Least {

@@ -145,8 +145,8 @@ func TestWindowsHaveTheirExtremes(t *testing.T) {
 	}
 	// 2750 instants and 100 packets more at the time of another; all gaps between
 	// instants are 1 ms but that of the silence.
-	if want := 2748.0 / 2849; r.Gaps.N != 2849 || r.Gaps.Near != want {
-		t.Errorf("%d gaps, %v of them near, want %v", r.Gaps.N, r.Gaps.Near, want)
+	if want := 2748.0 / 2849; r.Gaps.N != 2849 || *r.Gaps.Near != want {
+		t.Errorf("%d gaps, %v of them near, want %v", r.Gaps.N, *r.Gaps.Near, want)
 	}
 }
 

@@ -1,10 +1,6 @@
 package cadence
 
-import (
-	"math"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-)
+import hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 const (
 	// reach is the longest gap that is told apart, 69 s: longer ones count as that
@@ -13,9 +9,9 @@ const (
 	digits = 3
 )
 
-// Near is how far a gap may be from the nominal one to count as close to it: a
+// near is how far a gap may be from the nominal one to count as close to it: a
 // tenth.
-const Near = 0.1
+const near = 0.1
 
 // gaps is the distribution of gaps in ns, good to 1/1024 and exact up to 2 µs.
 type gaps struct {
@@ -37,9 +33,9 @@ func (g *gaps) add(gap int64, n uint64) {
 type Gaps struct {
 	N                   uint64
 	P50, P99, P999, Max int64
-	// Near is the share of them within a tenth of the nominal gap; NaN where there
-	// is no such gap.
-	Near float64
+	// Near is the share of them within a tenth of the nominal gap; nil where there is
+	// no such gap.
+	Near *float64
 }
 
 func (g *gaps) result(nominal float64) *Gaps {
@@ -47,9 +43,10 @@ func (g *gaps) result(nominal float64) *Gaps {
 	if n == 0 {
 		return nil
 	}
-	r := &Gaps{N: n, P50: g.at(500_000), P99: g.at(990_000), P999: g.at(999_000), Max: g.longest, Near: math.NaN()}
+	r := &Gaps{N: n, P50: g.at(500_000), P99: g.at(990_000), P999: g.at(999_000), Max: g.longest}
 	if nominal > 0 {
-		r.Near = g.share(nominal*(1-Near), nominal*(1+Near))
+		share := g.share(nominal*(1-near), nominal*(1+near))
+		r.Near = &share
 	}
 	return r
 }

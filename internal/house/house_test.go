@@ -55,6 +55,7 @@ var rooms = map[string][]string{
 	"internal/tally":   {},
 	"internal/house":   {},
 	"internal/cadence": {},
+	"internal/clock":   {},
 	"internal/ledger":  {"internal/result"},
 	"internal/report":  {"internal/result", "internal/units"},
 	"internal/host":    {"internal/result", "internal/linux"},

@@ -269,6 +269,10 @@ type CPU struct {
 	System      float64  `json:"system"`
 	Softirq     *float64 `json:"softirq,omitempty"`
 	BusiestCore *float64 `json:"busiest_core,omitempty"`
+	// Steal is what the hypervisor gave to others of what this machine wanted.
+	Steal *float64 `json:"steal,omitempty"`
+	// InvoluntarySwitches is how often the kernel took this process off a processor.
+	InvoluntarySwitches int64 `json:"involuntary_switches"`
 }
 
 // Limit is what held the rate of the test, in one sentence with the numbers.

@@ -15,11 +15,10 @@ func gaps(g *cadence.Gaps) *result.Gaps {
 	if g == nil {
 		return nil
 	}
-	r := &result.Gaps{Percentiles: result.Percentiles{P50: g.P50, P99: g.P99, P999: g.P999, Max: g.Max}}
-	if !math.IsNaN(g.Near) {
-		r.Within10Percent = &g.Near
+	return &result.Gaps{
+		Percentiles:     result.Percentiles{P50: g.P50, P99: g.P99, P999: g.P999, Max: g.Max},
+		Within10Percent: g.Near,
 	}
-	return r
 }
 
 // windowLeast is how many packets a window has to hold for its rate to mean much.

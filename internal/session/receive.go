@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"linerate/internal/host"
-	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/result"
 	"linerate/internal/units"
@@ -161,15 +160,4 @@ func (c *counting) lastInterval(snap snapshot) {
 	if at := time.Duration(t.Last - t.First); c.plan.Interval > 0 && (t.Packets > c.last.Packets || t.Lost > c.lost) {
 		c.interval(snap, max(at, c.lastAt+1))
 	}
-}
-
-// clocks says what the sender's clock has to do with ours: equal boot ids mean
-// one clock.
-func clocks(t *track.Tracker) track.Settlement {
-	if end := t.End(); end != nil {
-		if id, ok := linux.BootID(); ok && id == end.BootID {
-			return track.Settlement{Clock: track.Same}
-		}
-	}
-	return track.Settlement{}
 }

@@ -16,7 +16,7 @@ import (
 // settle closes the account of a receiver.
 func (c *counting) settle() error {
 	stack := c.stack()
-	res, err := c.tracker.Finish(clocks(c.tracker))
+	res, err := c.tracker.Finish(readClock().beside(c.tracker.End()))
 	total := c.received(&res.Summary, stack)
 	total.Foreign = res.Foreign
 	total.Cadence = arrivals(res.Cadence, stack, total)
@@ -26,6 +26,9 @@ func (c *counting) settle() error {
 			r.Flow = &f.Number
 			total.Flows = append(total.Flows, *r)
 		}
+	}
+	if w := contradiction(total.DelayNS); w != "" {
+		c.rep.Warnings = append(c.rep.Warnings, w)
 	}
 	c.rep.Receiver = total
 	c.rep.Config.Flows = len(res.Flows)
@@ -84,6 +87,9 @@ func (c *counting) received(s *track.Summary, stack units.Stack) *result.Receive
 	}
 	if d := s.Delay; d != nil {
 		r.DelayNS = &result.Delay{Min: d.Min, P50: d.P50, P99: d.P99, P999: d.P999, Max: d.Max, Clock: d.Clock.String()}
+		if d.Clock == track.Synchronised {
+			r.DelayNS.ErrorBoundNS = &d.ErrorNS
+		}
 	}
 	return r
 }

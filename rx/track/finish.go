@@ -151,11 +151,11 @@ func (t *Tracker) addDelay(r *Result, s Settlement) {
 		driftless = t.skew.delay()
 	}
 	r.IPDV = all.ipdv.percentiles(0)
-	r.Delay, r.PDV = all.transit.delay(offset, s.Clock), all.transit.variation()
+	r.Delay, r.PDV = all.transit.delay(offset, s), all.transit.variation()
 	for i, f := range t.flows {
 		if f.delays != t.later {
 			r.Flows[i].IPDV = f.delays.ipdv.percentiles(0)
-			r.Flows[i].Delay, r.Flows[i].PDV = f.delays.transit.delay(offset, s.Clock), f.delays.transit.variation()
+			r.Flows[i].Delay, r.Flows[i].PDV = f.delays.transit.delay(offset, s), f.delays.transit.variation()
 		}
 	}
 	if driftless != nil { // only the total's sample can do without the drift

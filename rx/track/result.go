@@ -26,6 +26,7 @@ type Settlement struct {
 	// transmit time: common time less CLOCK_MONOTONIC here, less the same at the
 	// sender. It is 0 where both stamp common time.
 	OffsetNS int64
+	ErrorNS  int64 // how wrong OffsetNS can be
 }
 
 // A Result is what a test came to. Of the total, Sent and Lost are right even
@@ -73,7 +74,8 @@ type Percentiles struct {
 // Delay is one-way delay. For Relative it is delay above the least of any flow.
 type Delay struct {
 	Percentiles
-	Clock Clock
+	Clock   Clock
+	ErrorNS int64 // how wrong each can be, for Synchronised
 	// Drift is how much faster this host's clock ran than the sender's, in
 	// ns a ns. It has been removed, and the percentiles but for the extremes are
 	// of a random sample. Nil if it wasn't looked for: in a test of less than a
