@@ -32,6 +32,8 @@ type Pacer struct {
 	inTurn  int           // packets of this turn's burst still to go
 	next    []uint64      // next sequence number of each flow
 
+	together uint64 // packets that left last
+
 	watch    *cadence.Watch // nil where nothing is paced
 	first    int64          // CLOCK_MONOTONIC ns of the first and the last departure
 	last     int64
@@ -135,20 +137,19 @@ func (p *Pacer) Watched(w *cadence.Watch) {
 }
 
 // ready is how many of the next packets, at most n, go at once: as many as are
-// planned back to back, or as many as may leave by now, so that a path that takes
-// longer for a call than the gap between two packets still holds the rate.
+// planned back to back; or, so that a path that takes longer for a call than the gap
+// between two packets still holds the rate, as many as are due by now, but no more
+// than 1.25 times the rate allows since the last call, and no more than twice as many
+// as then, as a stall is no such call.
 func (p *Pacer) ready(now int64, n uint64) uint64 {
 	ready := min(n, uint64(p.inTurn))
-	n = min(n, uint64(p.s.Most))
-	if ready >= n || p.s.MicroRate == 0 {
+	n = min(n, uint64(p.s.Most), 2*p.together)
+	if ready >= n {
 		return ready
 	}
-	by := time.Duration(now - p.start)
-	if p.stats.Packets > 0 {
-		_, last := p.watch.Span()
-		by = min(by, p.lastDue+p.forgone+time.Duration(now-last)*repayDen/repayNum)
-	}
-	for ready < n && p.s.Due(p.slot+ready) <= by {
+	_, last := p.watch.Span()
+	by, allowed := time.Duration(now-p.start), p.due+time.Duration(now-last)*repayDen/repayNum
+	for ready < n && p.s.Due(p.slot+ready) <= by && p.s.Due(p.slot+ready+1) <= allowed {
 		ready++
 	}
 	return ready
@@ -186,6 +187,7 @@ func (p *Pacer) Sent(b Burst, n int, at int64) {
 
 // take makes the first n packets of b sent.
 func (p *Pacer) take(b Burst, n int) {
+	p.together = uint64(n)
 	p.slot += uint64(n)
 	p.due = p.s.Due(p.slot)
 	p.next[b.Flow] += uint64(n)
