@@ -21,7 +21,7 @@ demo: $(BIN)
 
 # What the tests drive: captures, stock peers, a C compiler for the race detector.
 deps:
-	@.ci/deps gcc:gcc tcpdump:tcpdump tshark:tshark iperf:iperf ip:iproute2 tc:iproute2 \
+	@.ci/deps gcc:gcc tcpdump:tcpdump tshark:tshark iperf:iperf iperf3:iperf3 ip:iproute2 tc:iproute2 \
 		ethtool:ethtool nft:nftables ping:iputils-ping pgrep:procps
 
 test: deps $(BIN)

@@ -28,7 +28,7 @@
 #define NS_PER_SEC 1000000000ULL
 #define NS_PER_USEC 1000
 
-enum format { NATIVE, IPERF2, IPERF3 }; /* as in internal/probe */
+enum format { NATIVE, IPERF2, IPERF3, IPERF3_WIDE }; /* as in internal/probe */
 
 struct settings {
 	__s64 wall_offset; /* ns from CLOCK_MONOTONIC to CLOCK_REALTIME */
@@ -105,6 +105,10 @@ struct iperf3 {
 	__be32 sec, usec, number;
 };
 
+struct iperf3_wide {
+	__be32 sec, usec, high, low;
+};
+
 static __always_inline struct state *get_state(void)
 {
 	__u32 zero = 0;
@@ -155,6 +159,17 @@ static __always_inline __s64 stamp(void *at, void *end, __u64 seq, __u64 now)
 		h->sec = sec;
 		h->usec = usec;
 		return halves(h->number) + halves(sec) + halves(usec);
+	}
+	if (settings.format == IPERF3_WIDE) {
+		struct iperf3_wide *h = at;
+
+		if ((void *)(h + 1) > end)
+			return -1;
+		h->high = bpf_htonl((seq + 1) >> 32);
+		h->low = bpf_htonl(seq + 1);
+		h->sec = sec;
+		h->usec = usec;
+		return halves(h->high) + halves(h->low) + halves(sec) + halves(usec);
 	}
 
 	struct native *h = at;

@@ -9,11 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"linerate/gen/frame"
+	"linerate/internal/linux"
 )
 
-// openFlow makes the UDP socket of a flow: bound, connected, non-blocking, and
-// never to fragment.
+// openFlow makes the UDP socket of a flow, or takes the one that there is: bound,
+// connected, non-blocking, and never to fragment.
 func openFlow(cfg *Config, flow int) (int, error) {
+	if cfg.Sockets != nil {
+		return takeFlow(cfg, flow)
+	}
 	family := unix.AF_INET6
 	if cfg.Template.Headers.Dst.Unmap().Is4() {
 		family = unix.AF_INET
@@ -22,20 +26,33 @@ func openFlow(cfg *Config, flow int) (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
 	}
-	if err := setUpFlow(fd, cfg, flow); err != nil {
+	err = setUpFlow(fd, cfg)
+	if err == nil {
+		err = connectFlow(fd, cfg, flow)
+	}
+	if err != nil {
 		unix.Close(fd)
 		return -1, err
 	}
 	return fd, nil
 }
 
-func setUpFlow(fd int, cfg *Config, flow int) error {
-	h := &cfg.Template.Headers
-	if cfg.BindDevice {
-		if err := unix.BindToDevice(fd, cfg.Interface); err != nil {
-			return fmt.Errorf("bind to interface %s: %w (--iface)", cfg.Interface, err)
-		}
+// takeFlow shares the socket of a flow with the caller.
+func takeFlow(cfg *Config, flow int) (int, error) {
+	fd, err := linux.Share(cfg.Sockets[flow])
+	if err != nil {
+		return -1, err
 	}
+	if err := setUpFlow(fd, cfg); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// setUpFlow sets what a socket keeps whatever it is connected to.
+func setUpFlow(fd int, cfg *Config) error {
+	h := &cfg.Template.Headers
 	if err := setSendBuffer(fd, cfg.Window); err != nil {
 		return err
 	}
@@ -48,6 +65,17 @@ func setUpFlow(fd int, cfg *Config, flow int) error {
 			return fmt.Errorf("set %s to %d: %w", o.name, o.value, err)
 		}
 	}
+	return nil
+}
+
+// connectFlow gives a socket its own end and the other one.
+func connectFlow(fd int, cfg *Config, flow int) error {
+	h := &cfg.Template.Headers
+	if cfg.BindDevice {
+		if err := unix.BindToDevice(fd, cfg.Interface); err != nil {
+			return fmt.Errorf("bind to interface %s: %w (--iface)", cfg.Interface, err)
+		}
+	}
 	if h.Dst.Unmap().IsMulticast() && cfg.IfIndex != 0 {
 		if err := setMulticastInterface(fd, h.Dst.Unmap().Is4(), cfg.IfIndex); err != nil {
 			return fmt.Errorf("multicast on %s: %w", cfg.Interface, err)
@@ -58,12 +86,13 @@ func setUpFlow(fd int, cfg *Config, flow int) error {
 			return err
 		}
 	}
-	to, err := sockaddr(h.Dst, h.DstPort, cfg.IfIndex)
+	_, port := h.Ports(uint16(flow))
+	to, err := sockaddr(h.Dst, port, cfg.IfIndex)
 	if err != nil {
 		return err
 	}
 	if err := unix.Connect(fd, to); err != nil {
-		return fmt.Errorf("connect to %v: %w", netip.AddrPortFrom(h.Dst, h.DstPort), err)
+		return fmt.Errorf("connect to %v: %w", netip.AddrPortFrom(h.Dst, port), err)
 	}
 	return nil
 }
@@ -116,7 +145,7 @@ func setMulticastInterface(fd int, ipv4 bool, ifindex int) error {
 // bindFlow gives a socket the source address and port of its flow.
 func bindFlow(fd int, cfg *Config, flow int) error {
 	h := &cfg.Template.Headers
-	src, port := h.Src, h.SrcPort
+	src, port := h.Src, uint16(0)
 	switch {
 	case src.IsValid():
 	case h.Dst.Unmap().Is4():
@@ -124,8 +153,8 @@ func bindFlow(fd int, cfg *Config, flow int) error {
 	default:
 		src = netip.IPv6Unspecified()
 	}
-	if port != 0 {
-		port += uint16(flow)
+	if h.SrcPort != 0 {
+		port, _ = h.Ports(uint16(flow))
 	}
 	from, err := sockaddr(src, port, cfg.IfIndex)
 	if err != nil {

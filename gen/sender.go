@@ -4,6 +4,7 @@ package gen
 
 import (
 	"context"
+	"net"
 
 	"linerate/gen/frame"
 	"linerate/gen/pace"
@@ -65,6 +66,10 @@ type Config struct {
 	Frame     int             // longest frame in bytes with FCS, for a probe, which has no Template; 0 if not known
 	Batch     int             // most packets of one burst
 	Window    int             // SO_SNDBUF asked for, in bytes; 0 leaves the kernel's
+	// Sockets are connected UDP sockets, one a flow, that a kernel path sends by;
+	// it makes its own where there are none. They stay the caller's, to be closed
+	// after the Sender.
+	Sockets []*net.UDPConn
 	// BindDevice keeps a kernel path to Interface whatever the routes say.
 	BindDevice bool
 	// Bypass sends raw frames past the queueing discipline of the interface

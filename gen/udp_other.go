@@ -25,6 +25,7 @@ import (
 type udpSender struct {
 	template    *frame.Template
 	flows       []*net.UDPConn
+	borrowed    bool // the flows are the caller's, who closes them
 	payload     []byte
 	taken       uint64
 	refused     uint64
@@ -37,6 +38,15 @@ func openUDP(cfg *Config) (Sender, error) {
 	t := cfg.Template
 	s := &udpSender{template: t, payload: make([]byte, slices.Max(t.Sizes))}
 	t.FillPayload(s.payload)
+	if cfg.Sockets != nil {
+		s.flows, s.borrowed = cfg.Sockets, true
+		for _, c := range s.flows {
+			if err := setUpFlow(c, cfg); err != nil {
+				return nil, fmt.Errorf("path udp: %w", err)
+			}
+		}
+		return s, nil
+	}
 	for flow := range t.Flows {
 		c, err := openFlow(cfg, flow)
 		if err != nil {
@@ -51,10 +61,11 @@ func openUDP(cfg *Config) (Sender, error) {
 func openFlow(cfg *Config, flow int) (*net.UDPConn, error) {
 	h := &cfg.Template.Headers
 	from := &net.UDPAddr{IP: h.Src.AsSlice(), Zone: h.Src.Zone()}
+	src, dst := h.Ports(uint16(flow))
 	if h.SrcPort != 0 {
-		from.Port = int(h.SrcPort) + flow
+		from.Port = int(src)
 	}
-	to := &net.UDPAddr{IP: h.Dst.AsSlice(), Zone: h.Dst.Zone(), Port: int(h.DstPort)}
+	to := &net.UDPAddr{IP: h.Dst.AsSlice(), Zone: h.Dst.Zone(), Port: int(dst)}
 	c, err := net.DialUDP("udp", from, to)
 	if err != nil {
 		return nil, err
@@ -135,6 +146,9 @@ func (s *udpSender) Drain(context.Context) (Completed, error) {
 }
 
 func (s *udpSender) Close() error {
+	if s.borrowed {
+		return nil
+	}
 	var errs []error
 	for _, c := range s.flows {
 		errs = append(errs, c.Close())

@@ -79,7 +79,7 @@ func TestXDPExact(t *testing.T) {
 // TestXDPFrames compares whole frames, checksums and all, with those of the
 // template's own stamp.
 func TestXDPFrames(t *testing.T) {
-	for _, format := range []probe.Format{probe.Native, probe.IPerf2, probe.IPerf3} {
+	for _, format := range []probe.Format{probe.Native, probe.IPerf2, probe.IPerf3, probe.IPerf3Wide} {
 		for _, addr := range [][2]netip.Addr{testAddr4, testAddr6} {
 			t.Run(fmt.Sprintf("%v/%v", format, addr[1]), func(t *testing.T) {
 				l := newLab(t)

@@ -49,8 +49,10 @@ func openGRO(c *Config) (Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := askMerged(u.fd); err != nil {
-		return nil, errors.Join(u.wrap(err), u.Close())
+	for _, fd := range u.fds {
+		if err := askMerged(fd); err != nil {
+			return nil, errors.Join(u.wrap(err), u.Close())
+		}
 	}
 	return &gro{udp: u}, nil
 }

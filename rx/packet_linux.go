@@ -67,7 +67,7 @@ func (r *packetSocket) Receive(t *track.Tracker, until time.Time) (int, error) {
 	if err := r.alive(); err != nil {
 		return 0, err
 	}
-	n, err := r.queue.fetch(r.fd, until)
+	n, err := r.queue.fetch(r.own[:], until)
 	if errors.Is(err, unix.EINVAL) { // what Linux before 6.2 has for datagrams that GSO or GRO merged
 		r.frames.Superframes++
 		return 0, nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"linerate/internal/linux"
 )
 
@@ -11,10 +13,11 @@ import (
 // system call, few enough to stay in the cache.
 const batch = 64
 
-// A messageQueue reads a socket in batches.
+// A messageQueue reads sockets in batches.
 type messageQueue struct {
 	msgs   *linux.RecvBatch
 	waiter waiter
+	turn   int // of the sockets, the one that is read next
 }
 
 // newMessageQueue makes a queue that captures at least size bytes of a message.
@@ -24,17 +27,21 @@ func newMessageQueue(size int) messageQueue {
 }
 
 // fetch takes the next batch, waiting for it no longer than until, and returns
-// how many messages it has.
-func (q *messageQueue) fetch(fd int, until time.Time) (int, error) {
+// how many messages it has. All are of one socket; the next batch is another's if
+// that has any, so that a busy one does not starve the others.
+func (q *messageQueue) fetch(fds []int, until time.Time) (int, error) {
 	for {
-		n, err := q.msgs.Recv(fd)
-		if err != nil {
-			return 0, fmt.Errorf("recvmmsg: %w", err)
+		for range fds {
+			n, err := q.msgs.Recv(fds[q.turn])
+			q.turn = (q.turn + 1) % len(fds)
+			if err != nil && err != unix.ECONNREFUSED { // of what left by a shared socket
+				return 0, fmt.Errorf("recvmmsg: %w", err)
+			}
+			if n > 0 {
+				return n, nil
+			}
 		}
-		if n > 0 {
-			return n, nil
-		}
-		if ready, err := q.waiter.wait(fd, until); !ready {
+		if ready, err := q.waiter.wait(fds, until); !ready {
 			return 0, err
 		}
 	}

@@ -28,7 +28,8 @@ type raw struct {
 	path    string // its name, for messages
 	iface   *net.Interface
 	fd      int
-	manners int // see openManners
+	own     [1]int // fd, to wait for
+	manners int    // see openManners
 	clock   stampClock
 	verify  bool
 	untold  bool // the kernel does not say which checksums are yet to be made
@@ -89,6 +90,7 @@ func (r *raw) open(c *Config) error {
 	if r.fd, err = linux.Detach(conn); err != nil {
 		return err
 	}
+	r.own[0] = r.fd
 	if err := unix.SetsockoptInt(r.fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
 		return fmt.Errorf("setsockopt PACKET_IGNORE_OUTGOING: %w", err)
 	}
@@ -119,21 +121,40 @@ func executable() string {
 
 // openManners opens a UDP socket on our port that drops everything, so that the
 // kernel does not answer the sender with ICMP port unreachable. If the port is
-// taken, that socket serves as well. It also joins a multicast group.
+// taken, that socket serves as well. It also joins a multicast group. Sockets that
+// the caller has drop everything, too.
 func openManners(c *Config) (int, error) {
+	for _, conn := range c.Sockets {
+		if err := silence(conn); err != nil {
+			return -1, err
+		}
+	}
 	s, err := newUDPSocket(c)
 	if err != nil {
 		return -1, err
 	}
-	drop := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
-	err = unix.SetsockoptSockFprog(s.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop})
-	if err == nil {
+	if err = dropAll(s.fd); err == nil {
 		err = s.bind(c)
 	}
 	if err != nil && !errors.Is(err, unix.EADDRINUSE) {
 		return -1, errors.Join(err, unix.Close(s.fd))
 	}
 	return s.fd, nil
+}
+
+// dropAll lets a socket receive nothing more.
+func dropAll(fd int) error {
+	drop := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
+	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop})
+}
+
+// silence does so with a socket of the caller's.
+func silence(conn *net.UDPConn) error {
+	fd, err := linux.Share(conn)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dropAll(fd), unix.Close(fd))
 }
 
 // listen lets frames in. All protocols are asked for as one socket may listen on

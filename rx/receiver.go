@@ -5,6 +5,7 @@ package rx
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"time"
@@ -97,10 +98,14 @@ type Config struct {
 	IfIndex   int            //
 	Local     netip.AddrPort // where to listen; 0.0.0.0 for any IPv4 address, :: for any at all
 	IPv6Only  bool           // with :: as Local, no IPv4
-	Window    int            // SO_RCVBUF asked for, in bytes; 0 leaves the kernel's
-	Capture   int            // payload bytes that the tracker wants to see of each datagram
-	Verify    bool           // raw paths capture whole frames and check the UDP checksums that the kernel did not
-	Most      uint64         // packets that a Counter counts; 0 for no limit
+	// Sockets are connected UDP sockets that a kernel path reads in place of one of
+	// its own at Local. A raw path lets them drop what it sees itself. They stay
+	// the caller's, to be closed after the Receiver.
+	Sockets []*net.UDPConn
+	Window  int    // SO_RCVBUF asked for, in bytes; 0 leaves the kernel's
+	Capture int    // payload bytes that the tracker wants to see of each datagram
+	Verify  bool   // raw paths capture whole frames and check the UDP checksums that the kernel did not
+	Most    uint64 // packets that a Counter counts; 0 for no limit
 }
 
 // versions are the IP versions to listen to.

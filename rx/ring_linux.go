@@ -85,7 +85,7 @@ func (r *ring) Receive(t *track.Tracker, until time.Time) (int, error) {
 // acquire takes the next block, waiting for it no longer than until.
 func (r *ring) acquire(until time.Time) (bool, error) {
 	for !r.ring.Acquire() {
-		if ready, err := r.waiter.wait(r.fd, until); !ready {
+		if ready, err := r.waiter.wait(r.own[:], until); !ready {
 			return false, err
 		}
 	}

@@ -12,15 +12,15 @@ import (
 	"linerate/rx/track"
 )
 
-// udp is a UDP socket. Only the head of each payload is copied; the kernel
-// checks the checksum over all of it nevertheless.
+// udp is a UDP socket, or several that are read in turn. Only the head of each
+// payload is copied; the kernel checks the checksum over all of it nevertheless.
 type udp struct {
 	path   string // its name, for messages
-	fd     int
+	fds    []int
 	queue  messageQueue
 	clock  stampClock
 	window int
-	drops  wrapping
+	drops  []wrapping // of each socket
 }
 
 func probeUDP(*Config) error { return nil }
@@ -35,22 +35,54 @@ func openUDP(c *Config) (Receiver, error) {
 
 // newUDP opens a socket for a path that captures so many bytes of each message.
 func newUDP(path string, c *Config, capture int) (*udp, error) {
-	s, err := newUDPSocket(c)
-	if err != nil {
-		return nil, fmt.Errorf("rx %s: %w", path, err)
-	}
-	r := &udp{path: path, fd: s.fd, queue: newMessageQueue(capture)}
-	r.window, err = receiveBuffer(s.fd, c.Window)
-	if err == nil {
-		err = stampArrivals(s.fd)
-	}
-	if err == nil {
-		err = s.bind(c)
+	r := &udp{path: path, queue: newMessageQueue(capture)}
+	var err error
+	if len(c.Sockets) > 0 {
+		err = r.share(c)
+	} else {
+		err = r.open(c)
 	}
 	if err != nil {
 		return nil, errors.Join(r.wrap(err), r.Close())
 	}
+	r.drops = make([]wrapping, len(r.fds))
 	return r, nil
+}
+
+// open opens a socket of its own.
+func (r *udp) open(c *Config) error {
+	s, err := newUDPSocket(c)
+	if err != nil {
+		return err
+	}
+	if err := r.add(s.fd, c.Window); err != nil {
+		return err
+	}
+	return s.bind(c)
+}
+
+// share takes the sockets that there are. What waits in them already is part of
+// the test.
+func (r *udp) share(c *Config) error {
+	for _, conn := range c.Sockets {
+		fd, err := linux.Share(conn)
+		if err != nil {
+			return err
+		}
+		if err := r.add(fd, c.Window); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add sets up a socket, which is the receiver's from then on.
+func (r *udp) add(fd, window int) (err error) {
+	r.fds = append(r.fds, fd)
+	if r.window, err = receiveBuffer(fd, window); err != nil {
+		return err
+	}
+	return stampArrivals(fd)
 }
 
 // Receive implements Receiver.
@@ -68,7 +100,7 @@ func (r *udp) Receive(t *track.Tracker, until time.Time) (int, error) {
 
 // fetch takes the next batch of messages, waiting for it no longer than until.
 func (r *udp) fetch(until time.Time) (int, error) {
-	n, err := r.queue.fetch(r.fd, until)
+	n, err := r.queue.fetch(r.fds, until)
 	if err != nil {
 		return 0, r.wrap(err)
 	}
@@ -91,19 +123,23 @@ func (r *udp) Window() int { return r.window }
 
 // Drops implements Receiver.
 func (r *udp) Drops() (Drops, error) {
-	n, err := linux.SocketDrops(r.fd)
-	if err != nil {
-		return Drops{}, r.wrap(err)
+	var sum Drops
+	for i, fd := range r.fds {
+		n, err := linux.SocketDrops(fd)
+		if err != nil {
+			return Drops{}, r.wrap(err)
+		}
+		sum.Socket += r.drops[i].total(n)
 	}
-	return Drops{Socket: r.drops.total(n)}, nil
+	return sum, nil
 }
 
 // Close implements Receiver; it may be called again.
 func (r *udp) Close() error {
-	if r.fd < 0 {
-		return nil
+	var errs []error
+	for _, fd := range r.fds {
+		errs = append(errs, unix.Close(fd))
 	}
-	fd := r.fd
-	r.fd = -1
-	return unix.Close(fd)
+	r.fds = nil
+	return errors.Join(errs...)
 }

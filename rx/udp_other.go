@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"linerate/internal/linux"
@@ -14,15 +15,23 @@ import (
 	"linerate/rx/track"
 )
 
-// udp is a UDP socket, read one datagram at a time.
+// udp is a UDP socket, or several that are read in turn, one datagram at a time.
 type udp struct {
-	conn   *net.UDPConn
-	buffer [1 << 16]byte // any datagram fits
+	conns    []*net.UDPConn
+	borrowed bool          // the sockets are the caller's, who closes them
+	turn     int           // the socket that is read next
+	buffer   [1 << 16]byte // any datagram fits
 }
+
+// share is how long one of several sockets is waited for.
+const share = time.Millisecond
 
 func probeUDP(*Config) error { return nil }
 
 func openUDP(c *Config) (Receiver, error) {
+	if len(c.Sockets) > 0 {
+		return &udp{conns: c.Sockets, borrowed: true}, nil
+	}
 	addr := net.UDPAddrFromAddrPort(c.Local)
 	var conn *net.UDPConn
 	var err error
@@ -45,16 +54,31 @@ func openUDP(c *Config) (Receiver, error) {
 			return nil, errors.Join(fmt.Errorf("rx udp: receive buffer of %d bytes: %w", c.Window, err), conn.Close())
 		}
 	}
-	return &udp{conn: conn}, nil
+	return &udp{conns: []*net.UDPConn{conn}}, nil
 }
 
 // Receive implements Receiver. A batch is one datagram.
 func (r *udp) Receive(t *track.Tracker, until time.Time) (int, error) {
-	if err := r.conn.SetReadDeadline(until); err != nil {
+	for {
+		n, err := r.receive(t, until)
+		if n > 0 || err != nil || !time.Now().Before(until) {
+			return n, err
+		}
+	}
+}
+
+// receive reads one socket.
+func (r *udp) receive(t *track.Tracker, until time.Time) (int, error) {
+	conn := r.conns[r.turn]
+	r.turn = (r.turn + 1) % len(r.conns)
+	if soon := time.Now().Add(share); len(r.conns) > 1 && soon.Before(until) {
+		until = soon
+	}
+	if err := conn.SetReadDeadline(until); err != nil {
 		return 0, fmt.Errorf("rx udp: %w", err)
 	}
-	n, from, err := r.conn.ReadFromUDPAddrPort(r.buffer[:])
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	n, from, err := conn.ReadFromUDPAddrPort(r.buffer[:])
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.ECONNREFUSED) {
 		return 0, nil
 	}
 	if err != nil {
@@ -71,4 +95,14 @@ func (r *udp) Drops() (Drops, error) {
 }
 
 // Close implements Receiver.
-func (r *udp) Close() error { return r.conn.Close() }
+func (r *udp) Close() error {
+	if r.borrowed {
+		return nil
+	}
+	var errs []error
+	for _, c := range r.conns {
+		errs = append(errs, c.Close())
+	}
+	r.conns = nil
+	return errors.Join(errs...)
+}

@@ -19,6 +19,35 @@ const (
 	quiet = 50 * time.Millisecond
 )
 
+// Ticks say when a worker reports.
+type Ticks struct {
+	Since time.Time     // the start; its zero value stands for the first arrival
+	Every time.Duration // after the start; 0 for never
+	Omit  time.Duration // after it there is a tick, too, and the others begin anew from there
+}
+
+// first is the first tick after a start.
+func (k *Ticks) first(start time.Time) time.Time {
+	k.Since = start
+	return k.after(start)
+}
+
+// after is the tick after one; its zero value if there is none.
+func (k *Ticks) after(last time.Time) time.Time {
+	over := k.Since.Add(k.Omit)
+	if k.Omit > 0 && !last.Before(over) {
+		k.Since, k.Omit = over, 0
+	}
+	next := last.Add(k.Every)
+	switch {
+	case k.Omit > 0 && (k.Every == 0 || next.After(over)):
+		return over
+	case k.Every == 0:
+		return time.Time{}
+	}
+	return next
+}
+
 // Limits say when to stop counting; the sender's end marker always does.
 type Limits struct {
 	// Realtime runs the worker's thread before all ordinary ones, as a receiver
@@ -43,11 +72,10 @@ const (
 )
 
 // Count lets r hand to t what arrives until a limit is reached, the sender is
-// done, ctx ends or the path fails. Once packets come it calls tick every
-// interval from the first arrival on, until the sender has ended (an interval of
-// 0: never). It keeps a thread to itself. When it returns, t has all that r
-// counted.
-func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval time.Duration, tick func(track.Totals)) (Reason, error) {
+// done, ctx ends or the path fails. At each of the ticks, until the sender has
+// ended, it calls tick, which may ask t what it likes. It keeps a thread to
+// itself. When it returns, t has all that r counted.
+func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ticks, tick func()) (Reason, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if l.Realtime {
@@ -57,17 +85,20 @@ func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval
 		}
 		defer undo()
 	}
-	reason, err := count(ctx, r, t, l, interval, tick)
+	reason, err := count(ctx, r, t, l, ticks, tick)
 	if c, ok := r.(Counter); ok {
 		err = errors.Join(err, c.Settle(t))
 	}
 	return reason, err
 }
 
-func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval time.Duration, tick func(track.Totals)) (Reason, error) {
+func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ticks, tick func()) (Reason, error) {
 	begun := time.Now()
-	var first, next, last, ended time.Time // of packets of the test, the next tick, the end marker
-	var latest int64                       // arrival of the packet at last
+	var next, last, ended time.Time // the next tick, the latest packet of the test, the end marker
+	var latest int64                // arrival of the packet at last
+	if !ticks.Since.IsZero() {
+		next = ticks.first(ticks.Since)
+	}
 	for {
 		until := time.Now().Add(patience)
 		until = earlier(until, next)
@@ -82,15 +113,12 @@ func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, interval
 		if err != nil {
 			return Stopped, err
 		}
-		if first.IsZero() && t.Started() {
-			first = fromMonotonic(t.Totals().First, now)
-			if interval > 0 {
-				next = first.Add(interval)
-			}
+		if ticks.Since.IsZero() && t.Started() {
+			next = ticks.first(fromMonotonic(t.Totals().First, now))
 		}
 		for !next.IsZero() && ended.IsZero() && !now.Before(next) {
-			tick(t.Totals())
-			next = next.Add(interval)
+			tick()
+			next = ticks.after(next)
 		}
 		if ended.IsZero() && t.Ended() {
 			ended = now

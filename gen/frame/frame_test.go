@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	formats  = []probe.Format{probe.Native, probe.IPerf2, probe.IPerf3}
+	formats  = []probe.Format{probe.Native, probe.IPerf2, probe.IPerf3, probe.IPerf3Wide}
 	patterns = []string{"ramp", "zero", "random"}
 )
 

@@ -16,14 +16,16 @@ import (
 	"linerate/internal/probe"
 )
 
-// Headers says what stands before the payload of every frame of a test. Flow i
-// leaves from port SrcPort+i.
+// Headers says what stands before the payload of every frame of a test. The flows
+// take the ports of a range in turn.
 type Headers struct {
 	SrcMAC, DstMAC net.HardwareAddr // nil on kernel paths
 	VLAN           *uint16          // 802.1Q id 0..4095; nil for an untagged frame
 	Src, Dst       netip.Addr       // of one family; a zone is for the kernel path
 	SrcPort        uint16           // UDP source port of flow 0; 0 lets the kernel choose (kernel paths only)
-	DstPort        uint16
+	DstPort        uint16           // of flow 0
+	SrcPorts       int              // ports in a row from SrcPort on; 0 for one a flow
+	DstPorts       int              // ports in a row from DstPort on; 0 for this one alone
 	TOS            uint8 // IPv4 TOS or IPv6 traffic class: DSCP << 2
 	TTL            uint8 // TTL or hop limit
 }
@@ -48,6 +50,7 @@ const (
 	ipv6PayloadLength = 4
 	ipv6Addresses     = 8
 	udpSrcPort        = 0
+	udpDstPort        = 2
 	udpLength         = 4
 	udpChecksumField  = 6
 )
@@ -68,6 +71,18 @@ func (h *Headers) udpOffset() int {
 	return h.ipOffset() + ipv6Len
 }
 
+// Ports are the UDP ports of a flow.
+func (h *Headers) Ports(flow uint16) (src, dst uint16) {
+	src, dst = h.SrcPort+flow, h.DstPort
+	if h.SrcPorts > 0 {
+		src = h.SrcPort + uint16(int(flow)%h.SrcPorts)
+	}
+	if h.DstPorts > 0 {
+		dst += uint16(int(flow) % h.DstPorts)
+	}
+	return src, dst
+}
+
 func (h *Headers) isIPv4() bool { return h.Dst.Unmap().Is4() }
 
 // kernel says whether the kernel makes the headers.
@@ -86,9 +101,13 @@ func (h *Headers) check(flows int) error {
 		return fmt.Errorf("VLAN id %d: the highest is 4095 (--vlan)", *h.VLAN)
 	case flows < 1 || flows > 65536:
 		return fmt.Errorf("%d flows: want 1 to 65536 (--flows)", flows)
-	case int(h.SrcPort)+flows-1 > 65535:
+	case h.SrcPorts == 0 && int(h.SrcPort)+flows-1 > 65535:
 		return fmt.Errorf("%d flows from source port %d need ports up to %d, the highest is 65535: start at %d or lower",
 			flows, h.SrcPort, int(h.SrcPort)+flows-1, 65536-flows)
+	case int(h.SrcPort)+h.SrcPorts-1 > 65535:
+		return fmt.Errorf("%d source ports from %d on: the highest is 65535", h.SrcPorts, h.SrcPort)
+	case int(h.DstPort)+h.DstPorts-1 > 65535:
+		return fmt.Errorf("%d destination ports from %d on: the highest is 65535", h.DstPorts, h.DstPort)
 	}
 	if h.kernel() {
 		return nil
@@ -126,7 +145,8 @@ func (h *Headers) checkSizes(f probe.Format, sizes []int) error {
 // with zeros to the smallest that Ethernet takes.
 func (h *Headers) serialize(flow uint16, payload []byte) ([]byte, error) {
 	ethernet := &layers.Ethernet{SrcMAC: h.SrcMAC, DstMAC: h.DstMAC}
-	udp := &layers.UDP{SrcPort: layers.UDPPort(h.SrcPort + flow), DstPort: layers.UDPPort(h.DstPort)}
+	src, dst := h.Ports(flow)
+	udp := &layers.UDP{SrcPort: layers.UDPPort(src), DstPort: layers.UDPPort(dst)}
 	var ip gopacket.SerializableLayer
 	var ethertype layers.EthernetType
 	if h.isIPv4() {

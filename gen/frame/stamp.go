@@ -8,16 +8,16 @@ import "encoding/binary"
 // that varies is written anew. Flow and size are the template's. Stamp allocates
 // nothing.
 func (t *Template) Stamp(buf []byte, flow uint16, seq uint64, size int, mono int64) int {
-	port := t.Headers.SrcPort + flow
+	src, dst := t.Headers.Ports(flow)
 	length := udpLen + size
 	udp := buf[t.udp:]
 	payload := udp[udpLen:]
 	t.Stamper.Put(payload, flow, seq, mono)
 
-	sum := t.pseudoSum + uint64(port) + uint64(t.Headers.DstPort) + 2*uint64(length) // also in the pseudo-header
+	sum := t.pseudoSum + uint64(src) + uint64(dst) + 2*uint64(length) // also in the pseudo-header
 	sum = add(sum+uint64(t.tails[size]), payload[:t.Stamper.Format.Size()])
 	binary.BigEndian.PutUint16(udp[udpChecksumField:], udpChecksum(sum))
-	t.stampHeaders(buf, port, length)
+	t.stampHeaders(buf, src, dst, length)
 	if t.padded {
 		t.pad(payload[:minFrame-t.HeaderLen()], size)
 	}
@@ -26,9 +26,10 @@ func (t *Template) Stamp(buf []byte, flow uint16, seq uint64, size int, mono int
 
 // stampHeaders writes what varies in the headers of a UDP datagram of so many
 // bytes, its own checksum left aside.
-func (t *Template) stampHeaders(buf []byte, port uint16, length int) {
+func (t *Template) stampHeaders(buf []byte, src, dst uint16, length int) {
 	udp, ip := buf[t.udp:], buf[t.ip:]
-	binary.BigEndian.PutUint16(udp[udpSrcPort:], port)
+	binary.BigEndian.PutUint16(udp[udpSrcPort:], src)
+	binary.BigEndian.PutUint16(udp[udpDstPort:], dst)
 	binary.BigEndian.PutUint16(udp[udpLength:], uint16(length))
 	if t.udp-t.ip == ipv4Len {
 		total := ipv4Len + length
@@ -51,7 +52,8 @@ func (t *Template) stampHeaders(buf []byte, port uint16, length int) {
 func (t *Template) StampSuper(buf []byte, flow uint16, size, n int) {
 	length := udpLen + n*size
 	binary.BigEndian.PutUint16(buf[t.udp+udpChecksumField:], fold(t.pseudoSum+uint64(length)))
-	t.stampHeaders(buf, t.Headers.SrcPort+flow, length)
+	src, dst := t.Headers.Ports(flow)
+	t.stampHeaders(buf, src, dst, length)
 }
 
 // pad zeros the bytes behind the payload in the shortest frame, and lays the

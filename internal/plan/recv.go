@@ -46,7 +46,9 @@ type Receive struct {
 	Limits   rx.Limits
 	Report   result.Config // what the report says of it
 	Warnings []string
-	Interval time.Duration // between lines of the report, set by the caller; 0 for none
+	Streams  []probe.Source // of a coordinated test, in their order; intervals tell of each
+	Interval time.Duration  // between lines of the report, set by the caller; 0 for none
+	Omit     time.Duration  // at the start, which no total holds; set by a coordinated test
 }
 
 // ResolveReceive plans a receiver. The errors are UsageError, HostError,

@@ -72,7 +72,9 @@ type Send struct {
 	Stack    units.Stack   // headers around the payloads
 	Report   result.Config // what the report says of it
 	Warnings []string
+	PerFlow  bool          // intervals tell of each flow, too
 	Interval time.Duration // between lines of the report, set by the caller; 0 for none
+	Omit     time.Duration // at the start, which no total holds; set by a coordinated test
 }
 
 // ResolveSend plans a sender. The errors are UsageError, HostError, PeerError,

@@ -14,17 +14,17 @@ import (
 // offset in the payload alone, so a receiver can check it. ParsePattern makes
 // one; copies share its bytes, which never change.
 type Pattern struct {
-	bytes []byte // patternSize of them
+	bytes []byte // PatternLen of them
 }
 
-// patternSize covers every offset of a UDP payload.
-const patternSize = 1 << 16
+// PatternLen covers every offset of a UDP payload.
+const PatternLen = 1 << 16
 
 // ParsePattern reads the name of a pattern: ramp (byte i is i modulo 256), zero,
 // random (the same on every machine) or file:PATH (the file's first 64 KiB,
 // repeated if it is shorter).
 func ParsePattern(s string) (Pattern, error) {
-	b := make([]byte, patternSize)
+	b := make([]byte, PatternLen)
 	path, file := strings.CutPrefix(s, "file:")
 	switch {
 	case s == "ramp":

@@ -9,9 +9,10 @@ import "fmt"
 type Format uint8
 
 const (
-	Native Format = iota // linerate's 18 bytes
-	IPerf2               // iperf 2's UDP header, 64-bit ids where the payload has room
-	IPerf3               // iperf3's UDP header with 32-bit counters
+	Native     Format = iota // linerate's 18 bytes
+	IPerf2                   // iperf 2's UDP header, 64-bit ids where the payload has room
+	IPerf3                   // iperf3's UDP header with 32-bit counters
+	IPerf3Wide               // the same with 64-bit counters
 )
 
 // A Kind is what a payload turned out to be.
@@ -45,19 +46,20 @@ var formats = [...]struct {
 	name           string
 	size, reserved int
 }{
-	Native: {"probe", NativeSize, NativeSize},
-	IPerf2: {"iperf2", iperf2Size, iperf2Reserved},
-	IPerf3: {"iperf3", iperf3Size, iperf3Size},
+	Native:     {"probe", NativeSize, NativeSize},
+	IPerf2:     {"iperf2", iperf2Size, iperf2Reserved},
+	IPerf3:     {"iperf3", iperf3Size, iperf3Size},
+	IPerf3Wide: {"iperf3-64bit", iperf3WideSize, iperf3WideSize},
 }
 
-// ParseFormat reads the name of a format: probe, iperf2 or iperf3.
+// ParseFormat reads the name of a format: probe, iperf2, iperf3 or iperf3-64bit.
 func ParseFormat(s string) (Format, error) {
 	for f := range formats {
 		if formats[f].name == s {
 			return Format(f), nil
 		}
 	}
-	return 0, fmt.Errorf("unknown payload format %q: want probe, iperf2 or iperf3", s)
+	return 0, fmt.Errorf("unknown payload format %q: want probe, iperf2, iperf3 or iperf3-64bit", s)
 }
 
 // String is the name that ParseFormat reads.
@@ -88,6 +90,8 @@ func (f Format) Parse(b []byte) (Header, Kind) {
 		return parseIPerf2(b)
 	case IPerf3:
 		return parseIPerf3(b)
+	case IPerf3Wide:
+		return parseIPerf3Wide(b)
 	default:
 		return parseNative(b)
 	}
@@ -112,6 +116,8 @@ func (s *Stamper) Put(b []byte, flow uint16, seq uint64, mono int64) {
 		putIPerf2(b, int64(seq)+1, mono+s.WallOffset)
 	case IPerf3:
 		putIPerf3(b, uint32(seq)+1, mono+s.WallOffset)
+	case IPerf3Wide:
+		putIPerf3Wide(b, seq+1, mono+s.WallOffset)
 	default:
 		putNative(b, MagicData, s.Run, flow, seq, mono)
 	}

@@ -13,7 +13,7 @@ import (
 	"linerate/internal/probe"
 )
 
-var formats = []probe.Format{probe.Native, probe.IPerf2, probe.IPerf3}
+var formats = []probe.Format{probe.Native, probe.IPerf2, probe.IPerf3, probe.IPerf3Wide}
 
 // unhex reads hex with spaces between groups.
 func unhex(t testing.TB, s string) []byte {
@@ -60,6 +60,8 @@ func TestPutGolden(t *testing.T) {
 			"00000001 6b0d4812 0006cb75 00000001 08000000 00000000"},
 		{"iperf3", probe.Stamper{Format: probe.IPerf3}, 12, 9, 0, 2024_689661_000,
 			"000007e8 000a85fd 00000001"},
+		{"iperf3 with 64 bits", probe.Stamper{Format: probe.IPerf3Wide}, 16, 9, 1<<32 + 3, 2024_689661_999,
+			"000007e8 000a85fd 0000000100000004"},
 		{"iperf3 wraps at 32 bits", probe.Stamper{Format: probe.IPerf3}, 12, 9, 1<<32 + 3, 2024_689661_999,
 			"000007e8 000a85fd 00000004"},
 	}
@@ -183,6 +185,8 @@ func TestRoundTrip(t *testing.T) {
 			want = probe.Header{Seq: seq, Sent: micros % (1e6 << 32) * 1000}
 		case probe.IPerf3:
 			want = probe.Header{Seq: seq % (1 << 32), Sent: micros % (1e6 << 32) * 1000}
+		case probe.IPerf3Wide:
+			want = probe.Header{Seq: seq, Sent: micros % (1e6 << 32) * 1000}
 		}
 		got, kind := s.Format.Parse(b)
 		if got != want || kind != probe.Data {

@@ -20,7 +20,7 @@ func sendReport() *result.Report {
 			Interface: "eth0", Source: "10.77.0.1", Destination: "10.77.0.2:5201", SourceMAC: "02:00:00:00:00:01", NextHopMAC: "02:00:00:00:00:02",
 			RateBps: 500e6, RatePps: 500e6 / (8 * 8972), Rate: "500M", Layer: "l4", FrameBytes: 9018, PayloadBytes: 8972, Flows: 1, Burst: 1, DurationS: 3,
 		},
-		Sender: &result.Sender{PayloadBytes: 20898 * 8972, Seconds: 3, Rate: rateOf(6966), SentPackets: &result.SentPackets{Packets: 20898, RateErrorPPM: ptr(0.31), Cadence: result.Cadence{GapNS: &result.Gaps{Percentiles: result.Percentiles{P50: 143_600, P99: 145_100, P999: 151_000, Max: 2_100_000}}, LongestBurst: 1}}},
+		Sender: &result.Sender{PayloadBytes: 20898 * 8972, Seconds: 3, Rate: rateOf(6966), SentPackets: &result.SentPackets{Packets: 20898}, SentPacing: &result.SentPacing{RateErrorPPM: ptr(0.31), Cadence: result.Cadence{GapNS: &result.Gaps{Percentiles: result.Percentiles{P50: 143_600, P99: 145_100, P999: 151_000, Max: 2_100_000}}, LongestBurst: 1}}},
 	}
 	for i := range 3 {
 		r.Intervals = append(r.Intervals, result.Interval{
@@ -69,7 +69,7 @@ func cleanReport() *result.Report {
 		Config: &result.Config{
 			Protocol: "udp", RX: "ebpf", Peer: "none", Direction: "forward", Interface: "eth0", Destination: "0.0.0.0:5201", DurationS: 10,
 		},
-		Receiver: &result.Receiver{PayloadBytes: 20898 * 8972, Seconds: 3, Rate: rateOf(6966), ArrivedPackets: &result.ArrivedPackets{Packets: 20898, UniquePayloadBytes: 20898 * 8972, Unique: 20898, LossRatio: ptr(0.0), JitterNS: ptr(int64(1200)), IPDVNS: &result.Percentiles{P50: 900, P99: 4000, P999: 9000, Max: 11_000}, DelayNS: &result.Delay{Min: 31_000, P50: 38_000, P99: 61_000, P999: 800_000, Max: 1_900_000, Clock: "same"}}},
+		Receiver: &result.Receiver{PayloadBytes: 20898 * 8972, Seconds: 3, Rate: rateOf(6966), ArrivedPackets: &result.ArrivedPackets{Packets: 20898, Unique: 20898, LossRatio: ptr(0.0), JitterNS: ptr(int64(1200))}, Arrivals: &result.Arrivals{UniquePayloadBytes: 20898 * 8972, IPDVNS: &result.Percentiles{P50: 900, P99: 4000, P999: 9000, Max: 11_000}, DelayNS: &result.Delay{Min: 31_000, P50: 38_000, P99: 61_000, P999: 800_000, Max: 1_900_000, Clock: "same"}}},
 		Hosts:    []result.Host{{Role: "receiver", CPU: &result.CPU{Process: 0.3, User: 0.02, System: 0.28}}},
 	}
 	for i := range 3 {
@@ -94,9 +94,9 @@ func lossyReport() *result.Report {
 	v.DelayNS.Clock = "relative"
 	v.MergedFrames, v.MergedPackets = 900, 20_100
 	v.Flows = []result.Receiver{
-		{Flow: ptr(uint16(0)), Rate: rateOf(3480), ArrivedPackets: &result.ArrivedPackets{Packets: 10443, Unique: 10440, Duplicates: 2, BeyondWindow: 1, Lost: 9, LossRatio: ptr(9.0 / 10449), Reordered: 5, JitterNS: ptr(int64(1300))}},
-		{Flow: ptr(uint16(1)), Rate: rateOf(3480), ArrivedPackets: &result.ArrivedPackets{Packets: 10440, Unique: 10440, Lost: 9, LossRatio: ptr(9.0 / 10449), JitterNS: ptr(int64(1100))}},
-		{Flow: ptr(uint16(2)), ArrivedPackets: &result.ArrivedPackets{}},
+		{Flow: ptr(uint16(0)), Rate: rateOf(3480), ArrivedPackets: &result.ArrivedPackets{Packets: 10443, Unique: 10440, Duplicates: 2, Lost: 9, LossRatio: ptr(9.0 / 10449), JitterNS: ptr(int64(1300))}, Arrivals: &result.Arrivals{BeyondWindow: 1, Reordered: 5}},
+		{Flow: ptr(uint16(1)), Rate: rateOf(3480), ArrivedPackets: &result.ArrivedPackets{Packets: 10440, Unique: 10440, Lost: 9, LossRatio: ptr(9.0 / 10449), JitterNS: ptr(int64(1100))}, Arrivals: &result.Arrivals{}},
+		{Flow: ptr(uint16(2)), ArrivedPackets: &result.ArrivedPackets{}, Arrivals: &result.Arrivals{}},
 	}
 	return r
 }
@@ -112,7 +112,7 @@ func manyFlowsReport() *result.Report {
 	r := cleanReport()
 	r.Intervals = nil
 	for i := range 20 {
-		r.Receiver.Flows = append(r.Receiver.Flows, result.Receiver{Flow: ptr(uint16(i)), Rate: rateOf(348), ArrivedPackets: &result.ArrivedPackets{Packets: 1000, Unique: 1000, Lost: uint64(i / 17), LossRatio: ptr(float64(i/17) / 1001)}})
+		r.Receiver.Flows = append(r.Receiver.Flows, result.Receiver{Flow: ptr(uint16(i)), Rate: rateOf(348), ArrivedPackets: &result.ArrivedPackets{Packets: 1000, Unique: 1000, Lost: uint64(i / 17), LossRatio: ptr(float64(i/17) / 1001)}, Arrivals: &result.Arrivals{}})
 	}
 	return r
 }
@@ -120,7 +120,7 @@ func manyFlowsReport() *result.Report {
 func allLostReport() *result.Report {
 	r := cleanReport()
 	r.Intervals, r.Hosts = nil, nil
-	r.Receiver = &result.Receiver{Seconds: 3, ArrivedPackets: &result.ArrivedPackets{Lost: 20898, LossRatio: ptr(1.0), Gaps: 1, LossBurst: &result.LossBurst{Max: 20898, P50: 20898}}}
+	r.Receiver = &result.Receiver{Seconds: 3, ArrivedPackets: &result.ArrivedPackets{Lost: 20898, LossRatio: ptr(1.0)}, Arrivals: &result.Arrivals{Gaps: 1, LossBurst: &result.LossBurst{Max: 20898, P50: 20898}}}
 	return r
 }
 
@@ -142,7 +142,7 @@ func noCountReport() *result.Report {
 func nothingReport() *result.Report {
 	r := cleanReport()
 	r.Intervals, r.Hosts = nil, nil
-	r.Receiver = &result.Receiver{Seconds: 10, ArrivedPackets: &result.ArrivedPackets{LossIsLowerBound: true, Foreign: 3}}
+	r.Receiver = &result.Receiver{Seconds: 10, ArrivedPackets: &result.ArrivedPackets{LossIsLowerBound: true}, Arrivals: &result.Arrivals{Foreign: 3}}
 	return r
 }
 

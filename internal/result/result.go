@@ -159,6 +159,7 @@ type Sender struct {
 	Seconds      float64 `json:"seconds,omitempty"`
 	Rate         *Rate   `json:"rate,omitempty"`
 	*SentPackets         // nil over TCP
+	*SentPacing          // nil over TCP, and of a stock peer
 	*SentTCP             // nil but over TCP
 
 	Flow  *uint16  `json:"flow,omitempty"` // in Flows: which
@@ -167,7 +168,11 @@ type Sender struct {
 
 // SentPackets is what left in packets.
 type SentPackets struct {
-	Packets      uint64   `json:"packets"`
+	Packets uint64 `json:"packets"`
+}
+
+// SentPacing is how packets left.
+type SentPacing struct {
 	RateErrorPPM *float64 `json:"rate_error_ppm,omitempty"` // long-run, against what was asked
 	LatePackets  uint64   `json:"late_packets"`
 	Cadence               // of departures; empty without a rate
@@ -184,21 +189,28 @@ type Receiver struct {
 	Seconds         float64 `json:"seconds,omitempty"` // absent before a second packet
 	Rate            *Rate   `json:"rate,omitempty"`    // of unique packets
 	*ArrivedPackets         // nil over TCP
+	*Arrivals               // nil over TCP, and of a stock peer
 
 	Flow  *uint16    `json:"flow,omitempty"` // in Flows: which
 	Flows []Receiver `json:"flows,omitempty"`
 }
 
 // ArrivedPackets is what arrived in packets. Packets = Unique + Duplicates +
-// BeyondWindow; with the sender's count, sent = Unique + Lost.
+// BeyondWindow; with the sender's count, sent = Unique + Lost. Of a stock peer,
+// which does not tell copies from first ones, Duplicates are at least so many.
 type ArrivedPackets struct {
-	Packets            uint64       `json:"packets"`
+	Packets          uint64   `json:"packets"`
+	Unique           uint64   `json:"unique"`
+	Lost             uint64   `json:"lost"`
+	LossRatio        *float64 `json:"loss_ratio,omitempty"`
+	LossIsLowerBound bool     `json:"loss_is_lower_bound,omitempty"` // no sender's count came
+	Duplicates       uint64   `json:"duplicates"`
+	JitterNS         *int64   `json:"jitter_ns,omitempty"`
+}
+
+// Arrivals is how packets arrived.
+type Arrivals struct {
 	UniquePayloadBytes uint64       `json:"unique_payload_bytes"`
-	Unique             uint64       `json:"unique"`
-	Lost               uint64       `json:"lost"`
-	LossRatio          *float64     `json:"loss_ratio,omitempty"`
-	LossIsLowerBound   bool         `json:"loss_is_lower_bound,omitempty"` // no sender's count came
-	Duplicates         uint64       `json:"duplicates"`
 	Reordered          uint64       `json:"reordered"`
 	ReorderExtentMax   uint64       `json:"reorder_extent_max"`
 	Gaps               uint64       `json:"gaps"` // loss periods (RFC 3357)
@@ -208,7 +220,6 @@ type ArrivedPackets struct {
 	Corrupt            *uint64      `json:"corrupt,omitempty"`        // only with --verify
 	MergedPackets      uint64       `json:"merged_packets,omitempty"` // came in super-frames that GSO left or GRO made, and were split
 	MergedFrames       uint64       `json:"merged_frames,omitempty"`  // these super-frames
-	JitterNS           *int64       `json:"jitter_ns,omitempty"`
 	Cadence                         // of arrivals of first copies, all flows together
 	IPDVNS             *Percentiles `json:"ipdv_ns,omitempty"` // of |IPDV|
 	PDVNS              *Percentiles `json:"pdv_ns,omitempty"`  // delay less the least (RFC 5481)

@@ -117,7 +117,7 @@ func TestIntervalsAddUp(t *testing.T) {
 	if rep == nil {
 		t.Fatal("no report")
 	}
-	var sum result.Receiver
+	sum := result.Receiver{ArrivedPackets: &result.ArrivedPackets{}, Arrivals: &result.Arrivals{}}
 	end := 0.0
 	for _, iv := range rep.Intervals {
 		if iv.StartS != end {

@@ -72,10 +72,10 @@ func (c clock) beside(end *probe.EndMarker) track.Settlement {
 
 // contradiction warns of a delay that can't be: less than nothing, by more than the
 // clocks are said to be wrong.
-func contradiction(d *result.Delay) string {
+func contradiction(d *result.Delay) []string {
 	if d == nil || d.ErrorBoundNS == nil || d.Min+*d.ErrorBoundNS >= 0 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("a delay of %s is less than nothing by more than the clocks' error bound of %v: one of them is wrong",
-		units.FormatNS(d.Min), time.Duration(*d.ErrorBoundNS))
+	return []string{fmt.Sprintf("a delay of %s is less than nothing by more than the clocks' error bound of %v: one of them is wrong",
+		units.FormatNS(d.Min), time.Duration(*d.ErrorBoundNS))}
 }

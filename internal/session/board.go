@@ -1,0 +1,86 @@
+package session
+
+import (
+	"linerate/internal/result"
+)
+
+// A board puts together what the parts of a test tell of the same interval: both
+// ends, and both directions. A row shows once it is whole, or when a later one
+// is: a part may have nothing to say.
+type board struct {
+	rep   *result.Report
+	o     Observer
+	parts int // that make a row whole; 0 stands for 1
+	rows  []row
+	told  map[int]int // by part: intervals that it told of
+	shown int         // rows
+}
+
+// A row is one interval as far as it is known.
+type row struct {
+	result.Interval
+	parts int
+}
+
+// add takes the next interval of a part.
+func (b *board) add(part int, iv result.Interval) {
+	if b.told == nil {
+		b.told = make(map[int]int)
+	}
+	n := b.told[part]
+	b.told[part]++
+	if n < b.shown {
+		merge(&b.rep.Intervals[n], iv) // too late to be shown
+		return
+	}
+	for len(b.rows) <= n-b.shown {
+		b.rows = append(b.rows, row{})
+	}
+	r := &b.rows[n-b.shown]
+	if r.parts == 0 {
+		r.StartS, r.EndS, r.Omitted = iv.StartS, iv.EndS, iv.Omitted
+	}
+	merge(&r.Interval, iv)
+	r.parts++
+	for i := len(b.rows) - 1; i >= 0; i-- {
+		if b.rows[i].parts >= max(b.parts, 1) {
+			b.show(i + 1)
+			return
+		}
+	}
+}
+
+// show shows the first n rows that wait.
+func (b *board) show(n int) {
+	for _, r := range b.rows[:n] {
+		b.rep.Intervals = append(b.rep.Intervals, r.Interval)
+		b.o.Interval(b.rep, &b.rep.Intervals[len(b.rep.Intervals)-1])
+	}
+	b.rows = b.rows[n:]
+	b.shown += n
+}
+
+// end shows what is left.
+func (b *board) end() { b.show(len(b.rows)) }
+
+// merge adds what one part knows to what the others do.
+func merge(to *result.Interval, from result.Interval) {
+	if from.Sender != nil {
+		to.Sender = from.Sender
+	}
+	if from.Receiver != nil {
+		to.Receiver = from.Receiver
+	}
+	if from.Reverse == nil {
+		return
+	}
+	if to.Reverse == nil {
+		to.Reverse = &result.ReverseInterval{}
+	}
+	if from.Reverse.Sender != nil {
+		to.Reverse.Sender = from.Reverse.Sender
+	}
+	if from.Reverse.Receiver != nil {
+		to.Reverse.Receiver = from.Reverse.Receiver
+	}
+}

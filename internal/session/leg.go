@@ -1,0 +1,139 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"linerate/internal/host"
+	"linerate/internal/result"
+)
+
+// A leg is one direction of a test at one of its ends: what leaves here, or what
+// comes.
+type leg interface {
+	// run works until the leg is over, ctx ends or it fails, and shows each
+	// interval that passes.
+	run(ctx context.Context, show func(result.Interval)) error
+	// finish ends in peace what run began: it waits for what is queued, and tells
+	// the receiver what was sent.
+	finish() error
+	// progress says in a few words how far the leg is. It may be called while run
+	// works.
+	progress() string
+	// close gives back what the leg holds of the host.
+	close() error
+}
+
+// progressEvery is how often the one line of a terminal is redrawn.
+const progressEvery = 250 * time.Millisecond
+
+// A conductor runs the legs of a test and shows what they do. Whatever it shows,
+// and whatever is handed to do, happens on the goroutine that conducts.
+type conductor struct {
+	rep   *result.Report
+	o     Observer
+	link  *link
+	board board
+	do    chan func()
+	stop  context.CancelFunc // ends all legs
+
+	before, after host.CPUTimes // what this host did until the legs began, and until they ended
+	errCPU        error
+}
+
+// newConductor prepares to run a test over an interface, 0 for none in particular.
+func newConductor(rep *result.Report, o Observer, ifindex int) (*conductor, error) {
+	link, err := watch(ifindex)
+	if err != nil {
+		return nil, err
+	}
+	return &conductor{
+		rep: rep, o: o, link: link, board: board{rep: rep, o: o},
+		do: make(chan func(), 64), // so that a slow terminal does not hold a worker
+	}, nil
+}
+
+// conduct runs legs until all of them have ended, and stops them if the link
+// fails. What a part of the board shows is its leg's.
+func (c *conductor) conduct(ctx context.Context, legs ...leg) error {
+	var err error
+	if c.before, err = host.ReadCPU(); err != nil {
+		return err
+	}
+	var running context.Context
+	running, c.stop = context.WithCancel(ctx)
+	defer c.stop()
+	ended := make(chan error, len(legs))
+	var working atomic.Int32
+	working.Store(int32(len(legs)))
+	for part, l := range legs {
+		go func() {
+			err := l.run(running, func(iv result.Interval) {
+				c.do <- func() { c.board.add(part, iv) }
+			})
+			if working.Add(-1) == 0 {
+				c.after, c.errCPU = host.ReadCPU()
+			}
+			ended <- errors.Join(err, l.finish())
+		}()
+	}
+	return c.link.explain(c.attend(legs, ended))
+}
+
+// attend shows what happens until all legs have ended.
+func (c *conductor) attend(legs []leg, ended <-chan error) (failed error) {
+	redraw := time.NewTicker(progressEvery)
+	defer redraw.Stop()
+	for left := len(legs); left > 0; {
+		select {
+		case err := <-ended:
+			left--
+			if err != nil {
+				failed = errors.Join(failed, err)
+				c.stop()
+			}
+		case f := <-c.do:
+			f()
+		case <-redraw.C:
+			c.o.Progress(progressOf(legs))
+		case event, ok := <-c.link.events:
+			if c.link.failed(event, ok) {
+				c.stop()
+			}
+		}
+	}
+	c.catchUp()
+	return failed
+}
+
+// catchUp does what was handed over last.
+func (c *conductor) catchUp() {
+	for {
+		select {
+		case f := <-c.do:
+			f()
+		default:
+			return
+		}
+	}
+}
+
+func progressOf(legs []leg) string {
+	line := legs[0].progress()
+	for _, l := range legs[1:] {
+		line += "; " + l.progress()
+	}
+	return line
+}
+
+// host is this end of the test.
+func (c *conductor) host(role string) []result.Host {
+	if c.errCPU != nil {
+		return nil
+	}
+	return []result.Host{thisHost(role, c.before, c.after)}
+}
+
+func (c *conductor) close() { c.link.close() }

@@ -1,0 +1,207 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"linerate/internal/host"
+	"linerate/internal/linux"
+	"linerate/internal/plan"
+	"linerate/internal/result"
+	"linerate/internal/units"
+	"linerate/rx"
+	"linerate/rx/track"
+)
+
+// receiving is the leg of packets that come.
+type receiving struct {
+	plan     *plan.Receive
+	receiver rx.Receiver
+	tracker  *track.Tracker // the worker's while it runs
+	before   *host.Snapshot // this host's counters at the start; nil if unknown
+	since    time.Time      // of the ticks; its zero value stands for the first arrival
+	start    int64          // the same in ns of CLOCK_MONOTONIC; 0 for the first arrival
+	begun    time.Time
+	reason   rx.Reason
+	packets  atomic.Uint64 // that had come at the last tick
+	notes    []string      // for the report
+
+	last    track.Totals // at the end of the last interval
+	lastAt  time.Duration
+	lost    uint64            // by all intervals so far
+	flows   []track.FlowTotal // at the end of the last interval, where intervals show flows
+	omitted omitted
+
+	flowsSeen int // in all, known once settled
+}
+
+// omitted is what had come by the end of the seconds that no total holds.
+type omitted struct {
+	at    time.Duration
+	flows []track.FlowTotal
+	over  bool
+}
+
+// openReceiving opens the path of a plan, in the calling thread's namespace.
+func openReceiving(p *plan.Receive) (*receiving, error) {
+	receiver, err := p.Path.Open(&p.Config)
+	if err != nil {
+		return nil, plan.OpenError(err)
+	}
+	r := &receiving{
+		plan: p, receiver: receiver, tracker: track.New(p.Track), begun: time.Now(),
+		flows: make([]track.FlowTotal, len(p.Streams)),
+	}
+	if r.before, err = host.ReadSnapshot(p.Config.IfIndex); err != nil {
+		r.before = nil // the ledger knows less
+	}
+	if n, ok := receiver.(rx.Noted); ok && n.Note() != "" {
+		r.notes = append(r.notes, n.Note())
+	}
+	return r, nil
+}
+
+// describe adds to the report what opening the path showed.
+func (r *receiving) describe(c *result.Config) {
+	if b, ok := r.receiver.(rx.Buffered); ok {
+		c.WindowAsked, c.WindowGot = r.plan.Config.Window, b.Window()/kernelDoubles
+	}
+}
+
+func (r *receiving) run(ctx context.Context, show func(result.Interval)) error {
+	r.begun = time.Now()
+	if !r.since.IsZero() {
+		r.start = linux.Monotonic() + int64(time.Until(r.since))
+	}
+	ticks := rx.Ticks{Since: r.since, Every: r.plan.Interval, Omit: r.plan.Omit}
+	var err error
+	r.reason, err = rx.Count(ctx, r.receiver, r.tracker, r.plan.Limits, ticks, func() { r.tick(show) })
+	if errors.Is(err, fs.ErrPermission) { // real-time priority
+		err = plan.OpenError(err)
+	}
+	if r.reason == rx.Silent {
+		r.notes = append(r.notes, fmt.Sprintf(
+			"no end marker came and the sender was silent for %v: what it sent last may be missing from the loss", r.plan.Limits.Silence))
+	}
+	return err
+}
+
+// tick shows the interval that ends. The worker calls it.
+func (r *receiving) tick(show func(result.Interval)) {
+	t := r.tracker.Totals()
+	r.packets.Store(t.Packets)
+	at, over := r.lastAt+r.plan.Interval, false
+	if omit := r.plan.Omit; omit > 0 && !r.omitted.over {
+		if r.plan.Interval == 0 || at >= omit {
+			at, over = omit, true
+		}
+	}
+	if r.plan.Interval > 0 {
+		iv := r.interval(t, at)
+		iv.Omitted = r.plan.Omit > 0 && !r.omitted.over
+		show(iv)
+	}
+	if over {
+		r.omitted = omitted{at: at, flows: r.streams(), over: true}
+		r.lastAt = 0
+	}
+}
+
+// interval is what came since the last one. Late packets fill gaps of earlier
+// intervals, so an interval's loss is provisional; the totals are not made of it.
+func (r *receiving) interval(t track.Totals, at time.Duration) result.Interval {
+	length := at - r.lastAt
+	stack := r.stack()
+	iv := r.came(&t.Counts, &r.last.Counts, t.JitterNS, stack, length)
+	// What intervals showed as lost does not come back in later ones.
+	iv.Lost = t.Lost - min(r.lost, t.Lost)
+	iv.Foreign = t.Foreign - r.last.Foreign
+	r.lost += iv.Lost
+	if len(r.plan.Streams) > 1 {
+		now := r.streams()
+		for i := range now {
+			f := r.came(&now[i].Counts, &r.flows[i].Counts, now[i].JitterNS, stack, length)
+			number := uint16(i)
+			f.Flow = &number
+			iv.Flows = append(iv.Flows, *f)
+		}
+		r.flows = now
+	}
+	r.last = t
+	shown := result.Interval{StartS: r.lastAt.Seconds(), EndS: at.Seconds(), Receiver: iv}
+	r.lastAt = at
+	return shown
+}
+
+// streams are the counts of the streams of a coordinated test, in their order.
+func (r *receiving) streams() []track.FlowTotal {
+	totals := make([]track.FlowTotal, len(r.plan.Streams))
+	for _, f := range r.tracker.FlowTotals() {
+		if i := slices.Index(r.plan.Streams, f.From); i >= 0 {
+			totals[i] = f
+		}
+	}
+	return totals
+}
+
+// came is what came between two counts.
+func (r *receiving) came(now, last *track.Counts, jitter *int64, stack units.Stack, length time.Duration) *result.ReceiverInterval {
+	unique, bytes := now.Unique-last.Unique, now.UniquePayloadBytes-last.UniquePayloadBytes
+	iv := &result.ReceiverInterval{
+		PayloadBytes: now.PayloadBytes - last.PayloadBytes,
+		Seconds:      length.Seconds(),
+		Rate:         rate(stack, unique, bytes, length),
+		PacketsCame: &result.PacketsCame{
+			Packets:            now.Packets - last.Packets,
+			UniquePayloadBytes: bytes,
+			Unique:             unique,
+			Lost:               now.Lost - min(last.Lost, now.Lost),
+			Duplicates:         now.Duplicates - last.Duplicates,
+			Reordered:          now.Reordered - last.Reordered,
+			BeyondWindow:       now.BeyondWindow - last.BeyondWindow,
+			JitterNS:           jitter,
+		},
+	}
+	if r.plan.Config.Verify {
+		corrupt := now.Corrupt - last.Corrupt
+		iv.Corrupt = &corrupt
+	}
+	return iv
+}
+
+// lastInterval shows what came after the last whole one, and what the end of the
+// test showed to be lost; t is from before it was settled.
+func (r *receiving) lastInterval(t track.Totals, lost uint64, show func(result.Interval)) {
+	t.Lost = lost
+	start := r.start
+	if start == 0 {
+		start = t.First
+	}
+	if at := time.Duration(t.Last-start) - r.omitted.at; r.plan.Interval > 0 && (t.Packets > r.last.Packets || t.Lost > r.lost) {
+		show(r.interval(t, max(at, r.lastAt+1)))
+	}
+}
+
+// finish has nothing to do: who tells of the end is the sender.
+func (r *receiving) finish() error { return nil }
+
+func (r *receiving) progress() string {
+	return fmt.Sprintf("counting: %.0f s, %d packets", time.Since(r.begun).Seconds(), r.packets.Load())
+}
+
+func (r *receiving) close() error { return r.receiver.Close() }
+
+// stack is what stands around the payloads, as far as the path shows it: a UDP
+// socket does not tell of a VLAN tag.
+func (r *receiving) stack() units.Stack {
+	s := units.Stack{IPv6: r.tracker.IPv6()}
+	if f, ok := r.receiver.(rx.Framed); ok && f.Frames().Tagged > 0 {
+		s.VLANTags = 1
+	}
+	return s
+}

@@ -1,0 +1,194 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"linerate/gen"
+	"linerate/gen/pace"
+	"linerate/internal/linux"
+	"linerate/internal/plan"
+	"linerate/internal/result"
+)
+
+const (
+	// leadTime lets the workers be on their threads before the first packet.
+	leadTime = time.Millisecond
+	// drainTime is how long what the kernel took may take to leave.
+	drainTime = time.Second
+)
+
+// sending is the leg of packets that leave here.
+type sending struct {
+	plan      *plan.Send
+	sender    gen.Sender
+	pacer     *pace.Pacer
+	published gen.Progress
+	begun     time.Time
+	last      left // at the end of the last interval
+	omitted   left // at the end of the seconds that no total holds
+
+	failed  bool // run did
+	stats   pace.Stats
+	drained gen.Completed
+	notes   []string // for the report
+}
+
+// left is what had left by some time after the start.
+type left struct {
+	at             time.Duration
+	packets, bytes uint64
+	late, short    uint64
+}
+
+// openSending opens the path of a plan.
+func openSending(p *plan.Send) (*sending, error) {
+	sender, err := p.Path.Open(&p.Config)
+	if err != nil {
+		return nil, plan.OpenError(err)
+	}
+	return &sending{plan: p, sender: sender, begun: time.Now()}, nil
+}
+
+// describe adds to the report what opening the path showed.
+func (s *sending) describe(c *result.Config) error {
+	w, ok := s.sender.(gen.Windower)
+	if !ok {
+		return nil
+	}
+	c.WindowAsked = s.plan.Config.Window
+	got, err := w.Window()
+	c.WindowGot = got / kernelDoubles
+	return err
+}
+
+func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
+	s.begun = time.Now().Add(leadTime)
+	s.pacer = pace.NewPacer(s.plan.Schedule, linux.Monotonic()+int64(leadTime))
+	done := make(chan error, 1)
+	go func() { done <- gen.Transmit(ctx, s.sender, s.pacer, &s.published) }()
+
+	ticks := newTicks(s.begun, s.plan.Interval, s.plan.Omit)
+	defer ticks.stop()
+	for {
+		select {
+		case err := <-done:
+			if s.plan.Interval > 0 && s.published.Packets.Load() > s.last.packets {
+				show(s.interval(time.Since(s.begun)))
+			}
+			s.failed = err != nil
+			return err
+		case <-ticks.C:
+			at, omitted := ticks.next()
+			iv := s.interval(at)
+			if iv.Omitted = omitted; s.plan.Interval > 0 {
+				show(iv)
+			}
+			if ticks.restarted() {
+				s.omitted, s.begun = s.last, ticks.begun
+				s.omitted.at, s.last.at = at, 0
+			}
+		}
+	}
+}
+
+// interval is what left since the last one.
+func (s *sending) interval(at time.Duration) result.Interval {
+	length := at - s.last.at
+	now := left{
+		at:      at,
+		packets: s.published.Packets.Load(), bytes: s.published.PayloadBytes.Load(),
+		late: s.published.Late.Load(), short: s.published.Shortfall.Load(),
+	}
+	packets, bytes := now.packets-s.last.packets, now.bytes-s.last.bytes
+	iv := result.Interval{StartS: s.last.at.Seconds(), EndS: at.Seconds(), Sender: &result.SenderInterval{
+		PayloadBytes: bytes,
+		Seconds:      length.Seconds(),
+		Rate:         rate(s.plan.Stack, packets, bytes, length),
+		PacketsLeft: &result.PacketsLeft{
+			Packets:     packets,
+			LatePackets: now.late - s.last.late,
+			Shortfall:   now.short - s.last.short,
+		},
+	}}
+	s.last = now
+	return iv
+}
+
+// finish waits for what the kernel took to leave, and tells the receiver the end.
+func (s *sending) finish() error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	var err error
+	s.drained, err = s.sender.Drain(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		// It will leave by and by: a slow link, or one that shapes.
+		s.notes = append(s.notes, strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error())+" at the end")
+		err = nil
+	}
+	s.stats = s.pacer.Finish()
+	if untold := farewell(s.sender, s.plan, s.pacer); untold != nil && err == nil && !s.failed {
+		s.notes = append(s.notes, fmt.Sprintf("the receiver was not told the end: %v", untold))
+	}
+	if g, ok := s.sender.(gen.Segmenter); ok {
+		if _, refused := g.Segments(); refused {
+			s.notes = append(s.notes, "the kernel took no super-frames: every packet left alone, as with --no-gso")
+		}
+	}
+	if s.drained.Unreachable > 0 {
+		s.notes = append(s.notes, fmt.Sprintf(
+			"%s answered that nobody listens on the port, or that it is prohibited (ICMP)", s.plan.Report.Destination))
+	}
+	return err
+}
+
+// sent is what left in all, less what was omitted.
+func (s *sending) sent() *result.Sender {
+	packets, bytes := s.stats.Packets-s.omitted.packets, s.stats.PayloadBytes-s.omitted.bytes
+	span := s.stats.Span - s.omitted.at
+	r := &result.Sender{
+		PayloadBytes: bytes,
+		Seconds:      span.Seconds(),
+		Rate:         rate(s.plan.Stack, packets, bytes, span),
+		SentPackets: &result.SentPackets{
+			Packets: packets,
+		},
+		SentPacing: &result.SentPacing{
+			LatePackets: s.stats.Late - s.omitted.late,
+			Refused:     s.drained.Refused,
+			Shortfall:   s.stats.Shortfall - s.omitted.short,
+		},
+	}
+	if !math.IsNaN(s.stats.ErrorPPM) {
+		r.RateErrorPPM = &s.stats.ErrorPPM
+	}
+	if cpu := s.published.CPU.Load(); cpu > 0 && s.stats.Packets > 0 && s.plan.Schedule.MicroRate == 0 {
+		ns := float64(cpu) / float64(s.stats.Packets)
+		r.NSPerPacket = &ns
+	}
+	r.Cadence = departures(s.stats.Cadence, s.plan.Stack, &s.plan.Schedule)
+	if g, ok := s.sender.(gen.Segmenter); ok {
+		if most, _ := g.Segments(); most > 1 {
+			r.SuperPackets = most
+		}
+	}
+	return r
+}
+
+func (s *sending) progress() string {
+	elapsed := time.Since(s.begun)
+	line := fmt.Sprintf("sending: %d packets in %.1f s", s.published.Packets.Load(), elapsed.Seconds())
+	switch schedule := &s.plan.Schedule; {
+	case schedule.Count > 0:
+		line += fmt.Sprintf(" of %d", schedule.Count)
+	case schedule.Duration > 0:
+		line += fmt.Sprintf(", %.0f s to go", max(0, (schedule.Duration-elapsed).Seconds()))
+	}
+	return line
+}
+
+func (s *sending) close() error { return s.sender.Close() }

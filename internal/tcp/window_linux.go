@@ -1,0 +1,71 @@
+package tcp
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+
+	"linerate/internal/linux"
+)
+
+// Window tells the bytes that SO_SNDBUF and SO_RCVBUF have now; Linux counts its
+// own bookkeeping in, and so gives twice what was asked (socket(7)).
+func Window(conn *net.TCPConn) (send, receive int, err error) {
+	if send, err = number(conn, unix.SOL_SOCKET, unix.SO_SNDBUF, "SO_SNDBUF"); err != nil {
+		return 0, 0, err
+	}
+	receive, err = number(conn, unix.SOL_SOCKET, unix.SO_RCVBUF, "SO_RCVBUF")
+	return send, receive, err
+}
+
+// MSS tells the bytes of payload that a segment of this connection may carry now
+// (TCP_MAXSEG).
+func MSS(conn *net.TCPConn) (int, error) {
+	return number(conn, unix.IPPROTO_TCP, unix.TCP_MAXSEG, "TCP_MAXSEG")
+}
+
+// Congestion tells the congestion control of the connection by the kernel's name.
+func Congestion(conn *net.TCPConn) (string, error) {
+	b := make([]byte, congestionNameLen)
+	n, err := option(conn, unix.IPPROTO_TCP, unix.TCP_CONGESTION, b)
+	if err != nil {
+		return "", fmt.Errorf("get TCP_CONGESTION: %w", err)
+	}
+	name, _, _ := bytes.Cut(b[:n], []byte{0})
+	return string(name), nil
+}
+
+// congestionNameLen is TCP_CA_NAME_MAX of the kernel's net/tcp.h.
+const congestionNameLen = 16
+
+func number(conn *net.TCPConn, level, name int, called string) (int, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var value int
+	var failed error
+	if err := raw.Control(func(fd uintptr) { value, failed = unix.GetsockoptInt(int(fd), level, name) }); err != nil {
+		return 0, err
+	}
+	if failed != nil {
+		return 0, fmt.Errorf("get %s: %w", called, failed)
+	}
+	return value, nil
+}
+
+// option reads a socket option into b and returns how much of it the kernel
+// filled.
+func option(conn *net.TCPConn, level, name int, b []byte) (n int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { n, failed = linux.Getsockopt(int(fd), level, name, b) }); err != nil {
+		return 0, err
+	}
+	return n, failed
+}
