@@ -34,12 +34,9 @@ type Pacer struct {
 
 	together uint64 // packets that left last
 
-	watch    *cadence.Watch // nil where nothing is paced
-	first    int64          // CLOCK_MONOTONIC ns of the first and the last departure
-	last     int64
-	firstDue time.Duration // when these were due, time forgone left aside
+	watch    *cadence.Watch // of departures
+	firstDue time.Duration  // when the first and the last were due, time forgone left aside
 	lastDue  time.Duration
-	lastCost uint64 // what all packets before the last took of the rate
 	stats    Stats
 }
 

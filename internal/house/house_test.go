@@ -72,6 +72,7 @@ var rooms = map[string][]string{
 	"internal/session": {"internal/cadence", "internal/plan", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/ledger", "bpf", "internal/linux", "internal/probe", "internal/result", "internal/units"},
 	"bench":            {"internal/session", "internal/plan", "internal/lab", "internal/host", "internal/probe", "internal/result", "internal/units", "gen", "rx"},
 	"bench/peer":       {},
+	"bench/pacing":     {"bench/peer", "bpf", "internal/host", "internal/lab", "internal/linux", "internal/probe"},
 	"bench/peers":      {"bench/peer", "bpf", "gen", "internal/host", "internal/lab"},
 	"internal/cli":     {"bench", "gen", "rx", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/report", "internal/probe", "internal/result", "internal/units"},
 	"cmd/linerate":     {"internal/cli"},
