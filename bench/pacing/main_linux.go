@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"linerate/bench/peer"
@@ -149,15 +150,10 @@ func (b *bench) neighbours() error {
 		return err
 	}
 	defer end()
-	stop := make(chan struct{})
-	defer close(stop)
+	var stop atomic.Bool
+	defer stop.Store(true)
 	go func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		for !stop.Load() {
 		}
 	}()
 	fmt.Printf("### Beside a busy process and a busy thread\n\n")
