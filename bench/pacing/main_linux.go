@@ -27,14 +27,15 @@ func main() {
 	binary := flag.String("linerate", "bin/linerate", "the binary to measure")
 	rates := flag.String("rates", "1000,100000", "packets a second at which each path is measured at each size")
 	frames := flag.String("frames", "64,1518,9018", "frame sizes in bytes with FCS")
+	beside := flag.Bool("beside", true, "measure beside a busy process and a busy thread, too")
 	flag.Parse()
-	if err := run(*seconds, *binary, *rates, *frames); err != nil {
+	if err := run(*seconds, *binary, *rates, *frames, *beside); err != nil {
 		fmt.Fprintln(os.Stderr, "pacing:", err)
 		os.Exit(1)
 	}
 }
 
-func run(seconds float64, binary, rates, frames string) error {
+func run(seconds float64, binary, rates, frames string, beside bool) error {
 	pps, err := numbers(rates)
 	if err != nil {
 		return err
@@ -59,6 +60,9 @@ func run(seconds float64, binary, rates, frames string) error {
 	b.head()
 	b.longRun(pps, sizes)
 	b.gaps()
+	if !beside {
+		return nil
+	}
 	return b.neighbours()
 }
 
