@@ -18,6 +18,8 @@ const retryPause = 20 * time.Microsecond
 // Progress is what a worker publishes after each burst; anyone may read it.
 type Progress struct {
 	Packets, PayloadBytes, Late, Shortfall atomic.Uint64
+	// Flows has what each flow has sent so far; nil if nobody wants to know.
+	Flows []atomic.Uint64
 	// CPU is the processor time in ns that the worker's thread used, told when
 	// the worker ends; 0 where the platform does not tell.
 	CPU atomic.Int64
@@ -54,6 +56,9 @@ func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error
 			late, errLate := spacer.Late()
 			p.Spaced(b, n, late)
 			err = errors.Join(err, errLate)
+		}
+		if pub.Flows != nil {
+			pub.Flows[b.Flow].Store(b.First + uint64(n))
 		}
 		publish(p, pub)
 		if err != nil {
