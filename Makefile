@@ -6,7 +6,7 @@ export CGO_ENABLED = 0
 GO      ?= go
 BIN     := bin/linerate
 
-.PHONY: all demo test lint bench bench-peers generate clean deps
+.PHONY: all demo test lint bench bench-peers bench-pace generate clean deps
 
 all: $(BIN)
 
@@ -44,7 +44,16 @@ bench-peers: $(BIN)
 	@.ci/deps iperf3:iperf3 iperf:iperf trafgen:netsniff-ng tcpreplay:tcpreplay
 	$(GO) run ./bench/peers -linerate $(BIN) > bench/RESULTS.tmp
 	{ echo; $(GO) run ./bench/streams; } >> bench/RESULTS.tmp
+	sed -n '/^## Pacing/,$$p' bench/RESULTS.md >> bench/RESULTS.tmp
 	mv bench/RESULTS.tmp bench/RESULTS.md
+
+# How exactly a rate is held, beside the same programs: the record's last section.
+bench-pace: $(BIN)
+	@.ci/deps iperf3:iperf3 iperf:iperf trafgen:netsniff-ng tcpreplay:tcpreplay
+	$(GO) run ./bench/pacing -linerate $(BIN) > bench/pacing.tmp
+	sed -i '/^## Pacing/,$$d' bench/RESULTS.md
+	cat bench/pacing.tmp >> bench/RESULTS.md
+	rm bench/pacing.tmp
 
 # The eBPF objects are committed; this makes them anew (clang, libbpf-dev).
 generate:

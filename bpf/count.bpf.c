@@ -30,6 +30,7 @@ struct totals {
 struct filter {
 	__u16 port, data_magic, end_magic; /* host order */
 	__u16 drop;
+	__u64 every; /* keeps the arrival of each so manieth; 0 of none */
 };
 
 struct vlan_hdr {
@@ -39,10 +40,35 @@ struct vlan_hdr {
 
 const volatile struct filter filter;
 struct totals totals;
+__u64 arrived; /* all but end markers */
+
+/* Arrivals in CLOCK_MONOTONIC ns; the loader makes room. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} stamps SEC(".maps");
 
 static __always_inline void add(__u64 *counter, __u64 n)
 {
 	__sync_fetch_and_add(counter, n);
+}
+
+/* Keeps when a datagram came, while there is room. */
+static __always_inline void keep(void)
+{
+	__u64 n = __sync_fetch_and_add(&arrived, 1);
+
+	if (!filter.every || n % filter.every)
+		return;
+
+	__u32 place = n / filter.every;
+	__u64 *stamp = bpf_map_lookup_elem(&stamps, &place);
+
+	if (stamp)
+		*stamp = bpf_ktime_get_ns();
 }
 
 /* The payload of a whole UDP datagram to the port, or NULL. */
@@ -99,6 +125,9 @@ int count(struct xdp_md *ctx)
 		return XDP_PASS;
 
 	__u16 kind = (void *)(magic + 1) > end ? 0 : bpf_ntohs(*magic);
+
+	if (kind != filter.end_magic)
+		keep();
 
 	if (kind == filter.data_magic) {
 		__u64 now = bpf_ktime_get_ns();

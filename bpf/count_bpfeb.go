@@ -19,6 +19,7 @@ type countFilter struct {
 	DataMagic uint16
 	EndMagic  uint16
 	Drop      uint16
+	Every     uint64
 }
 
 type countTotals struct {
@@ -35,9 +36,11 @@ type countTotals struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	countProgCount = "count"
-	countVarFilter = "filter"
-	countVarTotals = "totals"
+	countMapStamps  = "stamps"
+	countProgCount  = "count"
+	countVarArrived = "arrived"
+	countVarFilter  = "filter"
+	countVarTotals  = "totals"
 )
 
 // loadCount returns the embedded CollectionSpec for count.
@@ -89,14 +92,16 @@ type countProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type countMapSpecs struct {
+	Stamps *ebpf.MapSpec `ebpf:"stamps"`
 }
 
 // countVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type countVariableSpecs struct {
-	Filter *ebpf.VariableSpec `ebpf:"filter"`
-	Totals *ebpf.VariableSpec `ebpf:"totals"`
+	Arrived *ebpf.VariableSpec `ebpf:"arrived"`
+	Filter  *ebpf.VariableSpec `ebpf:"filter"`
+	Totals  *ebpf.VariableSpec `ebpf:"totals"`
 }
 
 // countObjects contains all objects after they have been loaded into the kernel.
@@ -119,18 +124,22 @@ func (o *countObjects) Close() error {
 //
 // It can be passed to loadCountObjects or ebpf.CollectionSpec.LoadAndAssign.
 type countMaps struct {
+	Stamps *ebpf.Map `ebpf:"stamps"`
 }
 
 func (m *countMaps) Close() error {
-	return _CountClose()
+	return _CountClose(
+		m.Stamps,
+	)
 }
 
 // countVariables contains all global variables after they have been loaded into the kernel.
 //
 // It can be passed to loadCountObjects or ebpf.CollectionSpec.LoadAndAssign.
 type countVariables struct {
-	Filter *ebpf.Variable `ebpf:"filter"`
-	Totals *ebpf.Variable `ebpf:"totals"`
+	Arrived *ebpf.Variable `ebpf:"arrived"`
+	Filter  *ebpf.Variable `ebpf:"filter"`
+	Totals  *ebpf.Variable `ebpf:"totals"`
 }
 
 // countPrograms contains all programs after they have been loaded into the kernel.

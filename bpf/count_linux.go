@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -13,6 +14,10 @@ type Filter struct {
 	DataMagic uint16 // first 16 bits of a probe
 	EndMagic  uint16 // first 16 bits of an end marker
 	Drop      bool   // takes the datagrams to Port off the wire once counted
+
+	// Stamps is how many arrivals are kept, 8 bytes each: of the first datagram to
+	// Port and each Every-th after it, end markers left aside. 0 for none.
+	Stamps, Every int
 }
 
 // Counts is what arrived so far. Fragments, and UDP behind IPv6 extension
@@ -44,6 +49,10 @@ func AttachCounter(ifindex int, filter Filter) (*Counter, error) {
 	f := countFilter{Port: filter.Port, DataMagic: filter.DataMagic, EndMagic: filter.EndMagic}
 	if filter.Drop {
 		f.Drop = 1
+	}
+	if filter.Stamps > 0 {
+		f.Every = uint64(filter.Every)
+		spec.Maps[countMapStamps].MaxEntries = uint32(filter.Stamps)
 	}
 	if err := spec.Variables[countVarFilter].Set(f); err != nil {
 		return nil, fmt.Errorf("bpf: configure counter: %w", err)
@@ -78,6 +87,27 @@ func (c *Counter) Load() (Counts, error) {
 		FirstNs:   t.FirstNs,
 		LastNs:    t.LastNs,
 	}, nil
+}
+
+// Stamps are the arrivals that were kept, in ns of CLOCK_MONOTONIC.
+func (c *Counter) Stamps() ([]int64, error) {
+	memory, err := c.objects.Stamps.Memory()
+	if err != nil {
+		return nil, fmt.Errorf("bpf: map the counter's stamps: %w", err)
+	}
+	b := make([]byte, memory.Size())
+	if _, err := memory.ReadAt(b, 0); err != nil {
+		return nil, fmt.Errorf("bpf: read the counter's stamps: %w", err)
+	}
+	stamps := make([]int64, 0, len(b)/8)
+	for ; len(b) >= 8; b = b[8:] {
+		at := binary.NativeEndian.Uint64(b)
+		if at == 0 {
+			break
+		}
+		stamps = append(stamps, int64(at))
+	}
+	return stamps, nil
 }
 
 // Close detaches the counter.

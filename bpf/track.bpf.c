@@ -118,6 +118,15 @@ static __always_inline void accept(struct flow *f, struct window *w, struct lane
 	if (!first_copy)
 		return;
 
+	__u32 zero = 0;
+	struct cadence *arrived = bpf_map_lookup_elem(&arrivals, &zero);
+
+	if (arrived) {
+		struct load l = {1, a->size};
+
+		add_packets(arrived, a->at, &l, 0);
+	}
+
 	__u32 own = f->place - 1;
 
 	if (own >= OWN_DELAYS)

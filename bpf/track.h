@@ -11,6 +11,8 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "cadence.h"
+
 /* The measures of rx/track. */
 #define WINDOW 8192 /* numbers */
 #define SLACK (8 * WINDOW)
@@ -150,6 +152,7 @@ ARRAY(limits, __u64, 1);      /* complement of what the sender counts of a flow 
 ARRAY(delays, struct delays, OWN_DELAYS + 1); /* those of each CPU are for later flows */
 ARRAY(lanes, struct lane, 1);
 ARRAY(samples, struct point, SAMPLE);
+ARRAY(arrivals, struct cadence, 1); /* of first copies, all flows */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -13,6 +13,23 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type trackCadence struct {
+	_          structs.HostLayout
+	Lock       uint64
+	Broken     uint64
+	Start      uint64
+	Seen       uint64
+	Before     uint64
+	First      uint64
+	Last       uint64
+	Run        uint64
+	LongestRun uint64
+	LongestGap uint64
+	Brief      trackExtremes
+	Lasting    trackExtremes
+	Gaps       [27648]int64
+}
+
 type trackConfig struct {
 	_       structs.HostLayout
 	Addr    [4]uint32
@@ -30,6 +47,15 @@ type trackDelays struct {
 	Up      [3840]int64
 	Down    [3840]int64
 	Ipdvs   [3840]int64
+}
+
+type trackExtremes struct {
+	_     structs.HostLayout
+	End   uint64
+	Open  trackLoad
+	N     uint64
+	Least trackLoad
+	Most  trackLoad
 }
 
 type trackFlow struct {
@@ -81,6 +107,12 @@ type trackLane struct {
 	Tci         uint32
 }
 
+type trackLoad struct {
+	_       structs.HostLayout
+	Packets uint64
+	Bytes   uint64
+}
+
 type trackPoint struct {
 	_       structs.HostLayout
 	Sent    int64
@@ -116,6 +148,7 @@ type trackWindow struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	trackMapArrivals  = "arrivals"
 	trackMapDelays    = "delays"
 	trackMapEvents    = "events"
 	trackMapFlows     = "flows"
@@ -182,13 +215,14 @@ type trackProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type trackMapSpecs struct {
-	Delays  *ebpf.MapSpec `ebpf:"delays"`
-	Events  *ebpf.MapSpec `ebpf:"events"`
-	Flows   *ebpf.MapSpec `ebpf:"flows"`
-	Lanes   *ebpf.MapSpec `ebpf:"lanes"`
-	Limits  *ebpf.MapSpec `ebpf:"limits"`
-	Samples *ebpf.MapSpec `ebpf:"samples"`
-	Windows *ebpf.MapSpec `ebpf:"windows"`
+	Arrivals *ebpf.MapSpec `ebpf:"arrivals"`
+	Delays   *ebpf.MapSpec `ebpf:"delays"`
+	Events   *ebpf.MapSpec `ebpf:"events"`
+	Flows    *ebpf.MapSpec `ebpf:"flows"`
+	Lanes    *ebpf.MapSpec `ebpf:"lanes"`
+	Limits   *ebpf.MapSpec `ebpf:"limits"`
+	Samples  *ebpf.MapSpec `ebpf:"samples"`
+	Windows  *ebpf.MapSpec `ebpf:"windows"`
 }
 
 // trackVariableSpecs contains global variables before they are loaded into the kernel.
@@ -222,17 +256,19 @@ func (o *trackObjects) Close() error {
 //
 // It can be passed to loadTrackObjects or ebpf.CollectionSpec.LoadAndAssign.
 type trackMaps struct {
-	Delays  *ebpf.Map `ebpf:"delays"`
-	Events  *ebpf.Map `ebpf:"events"`
-	Flows   *ebpf.Map `ebpf:"flows"`
-	Lanes   *ebpf.Map `ebpf:"lanes"`
-	Limits  *ebpf.Map `ebpf:"limits"`
-	Samples *ebpf.Map `ebpf:"samples"`
-	Windows *ebpf.Map `ebpf:"windows"`
+	Arrivals *ebpf.Map `ebpf:"arrivals"`
+	Delays   *ebpf.Map `ebpf:"delays"`
+	Events   *ebpf.Map `ebpf:"events"`
+	Flows    *ebpf.Map `ebpf:"flows"`
+	Lanes    *ebpf.Map `ebpf:"lanes"`
+	Limits   *ebpf.Map `ebpf:"limits"`
+	Samples  *ebpf.Map `ebpf:"samples"`
+	Windows  *ebpf.Map `ebpf:"windows"`
 }
 
 func (m *trackMaps) Close() error {
 	return _TrackClose(
+		m.Arrivals,
 		m.Delays,
 		m.Events,
 		m.Flows,

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+
+	"linerate/internal/cadence"
 )
 
 // What a Tracker keeps, as track.h has it.
@@ -73,6 +75,16 @@ func (t *Tracker) Flows(to []TrackedFlow, n int) ([]TrackedFlow, error) {
 // Windows are what the first n flows need besides.
 func (t *Tracker) Windows(n int) ([]TrackedWindow, error) {
 	return readArray[TrackedWindow](t, t.objects.Windows, nil, n)
+}
+
+// Arrivals is how the first copies came, of all flows; nil if none did, or some on
+// several CPUs at once.
+func (t *Tracker) Arrivals() (*cadence.Watch, error) {
+	c := new(trackCadence)
+	if err := t.objects.Arrivals.Lookup(uint32(0), c); err != nil {
+		return nil, fmt.Errorf("bpf: read tracker: %w", err)
+	}
+	return c.watch(), nil
 }
 
 // Delays are the distributions of a flow's times; nil if it shares those of later

@@ -4,26 +4,8 @@
 
 #pragma once
 
+#include "bits.h"
 #include "track.h"
-
-static const __u8 bit_lengths[256] = {
-	[1] = 1, [2 ... 3] = 2, [4 ... 7] = 3, [8 ... 15] = 4,
-	[16 ... 31] = 5, [32 ... 63] = 6, [64 ... 127] = 7, [128 ... 255] = 8,
-};
-
-/* How many bits it takes to write v. */
-static __always_inline __u32 bit_length(__u64 v)
-{
-	__u32 n = 0;
-
-	for (int half = 32; half >= 8; half /= 2) {
-		if (v >> half) {
-			v >>= half;
-			n += half;
-		}
-	}
-	return n + bit_lengths[v & 0xff];
-}
 
 /* Of a v that is not 0. */
 static __always_inline __u32 trailing_zeros(__u64 v) { return bit_length(v & -v) - 1; }

@@ -16,9 +16,12 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
+#include <stdbool.h>
 
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+
+#include "cadence.h"
 
 #define ENODEV 19
 #define SIGURG 23 /* the Go runtime sends it to itself all the time */
@@ -42,7 +45,31 @@ struct state {
 	__u64 error;   /* why, as an errno; 0 for want of room */
 	__u64 owner;   /* processor + 1 while it holds frames in its bulk; else 0 */
 	__u64 bulk;    /* frames in the bulk */
+	__u64 first;   /* number of the run's first packet */
+	__u64 due;     /* CLOCK_MONOTONIC in ns at which that is due */
+	__u64 gap;     /* between two packets, in 2^-GAP_BITS ns; 0 sends all at once */
+	__u64 payload; /* bytes of a packet */
+	__u64 began;   /* when the first frame of the bulk, or of the one before, was made */
+	__u64 begun;   /* its number */
 };
+
+#define GAP_BITS 20
+
+/* What left on time, of all runs that have a gap. */
+struct departures {
+	__u64 late; /* packets that left more than the gaps of a bulk, and LATE_FLOOR, after they were due */
+	struct cadence cadence;
+};
+
+#define LATE_FLOOR 10000
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct departures);
+} departures SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -178,6 +205,44 @@ static __always_inline void take_back(struct state *s, __s32 err)
 	refuse(s, 1, err);
 }
 
+/* When a packet of the run is due. */
+static __always_inline __u64 due(const struct state *s, __u64 number)
+{
+	return s->due + ((number - s->first) * s->gap >> GAP_BITS);
+}
+
+struct waiting {
+	__u64 until, now;
+};
+
+static long look(__u32 i, struct waiting *w)
+{
+	w->now = bpf_ktime_get_ns();
+	return w->now >= w->until;
+}
+
+/* More than two gaps of 50 us and what a run is begun ahead of its time, at 20 ns a
+ * look: bottom halves wait as long. */
+#define LOOKS (1 << 14)
+
+/* Waits until a bulk may begin: when its first packet is due, and in debt no sooner
+ * after the one before than 5/4 of the rate allows. False if that is too far off. */
+static __always_inline bool wait(struct state *s)
+{
+	struct waiting w = {.until = due(s, s->next)};
+
+	if (s->began) {
+		__u64 repaid = s->began + ((s->next - s->begun) * s->gap * 4 / 5 >> GAP_BITS);
+
+		if (repaid > w.until)
+			w.until = repaid;
+	}
+	bpf_loop(LOOKS, look, &w, 0);
+	s->began = w.now;
+	s->begun = s->next;
+	return w.now >= w.until;
+}
+
 SEC("xdp")
 int xmit(struct xdp_md *ctx)
 {
@@ -186,6 +251,9 @@ int xmit(struct xdp_md *ctx)
 	struct state *s = get_state();
 
 	if (!s || s->stop || (void *)(udp + 1) > end)
+		return XDP_DROP;
+
+	if (s->gap && !s->bulk && !wait(s))
 		return XDP_DROP;
 
 	/* The page may hold a frame of this run: every byte that varies is written. */
@@ -213,6 +281,23 @@ static __always_inline struct state *own_state(void)
 	return s && s->owner == bpf_get_smp_processor_id() + 1 ? s : NULL;
 }
 
+/* Notes what left of a bulk whose first packet had a number. */
+static __always_inline void depart(const struct state *s, __u64 number, __u64 packets)
+{
+	struct load l = {packets, packets * s->payload};
+	__u64 took = packets * s->gap >> GAP_BITS;
+	__u32 zero = 0;
+	struct departures *d = bpf_map_lookup_elem(&departures, &zero);
+
+	if (!d || !packets)
+		return;
+	if (!d->cadence.seen)
+		d->cadence.start = s->due;
+	add_packets(&d->cadence, s->began, &l, s->gap >> GAP_BITS);
+	if (s->began > due(s, number) + (took > LATE_FLOOR ? took : LATE_FLOOR))
+		d->late += packets;
+}
+
 /* A bulk went to the driver: from, to, sent, drops, err. */
 SEC("raw_tracepoint/xdp_devmap_xmit")
 int transmitted(struct bpf_raw_tracepoint_args *ctx)
@@ -224,6 +309,8 @@ int transmitted(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	s->owner = 0;
 	s->bulk = 0;
+	if (s->gap)
+		depart(s, s->next, sent);
 	s->next += sent;
 	if (drops) {
 		refuse(s, drops, ctx->args[4]);

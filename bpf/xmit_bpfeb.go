@@ -13,6 +13,65 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type xmitDepartures struct {
+	_       structs.HostLayout
+	Late    uint64
+	Cadence struct {
+		_          structs.HostLayout
+		Lock       uint64
+		Broken     uint64
+		Start      uint64
+		Seen       uint64
+		Before     uint64
+		First      uint64
+		Last       uint64
+		Run        uint64
+		LongestRun uint64
+		LongestGap uint64
+		Brief      struct {
+			_    structs.HostLayout
+			End  uint64
+			Open struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+			N     uint64
+			Least struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+			Most struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+		}
+		Lasting struct {
+			_    structs.HostLayout
+			End  uint64
+			Open struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+			N     uint64
+			Least struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+			Most struct {
+				_       structs.HostLayout
+				Packets uint64
+				Bytes   uint64
+			}
+		}
+		Gaps [27648]int64
+	}
+}
+
 type xmitSettings struct {
 	_          structs.HostLayout
 	WallOffset int64
@@ -29,12 +88,19 @@ type xmitState struct {
 	Error   uint64
 	Owner   uint64
 	Bulk    uint64
+	First   uint64
+	Due     uint64
+	Gap     uint64
+	Payload uint64
+	Began   uint64
+	Begun   uint64
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	xmitMapDepartures   = "departures"
 	xmitMapEgress       = "egress"
 	xmitMapState        = "state"
 	xmitProgRejected    = "rejected"
@@ -94,8 +160,9 @@ type xmitProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type xmitMapSpecs struct {
-	Egress *ebpf.MapSpec `ebpf:"egress"`
-	State  *ebpf.MapSpec `ebpf:"state"`
+	Departures *ebpf.MapSpec `ebpf:"departures"`
+	Egress     *ebpf.MapSpec `ebpf:"egress"`
+	State      *ebpf.MapSpec `ebpf:"state"`
 }
 
 // xmitVariableSpecs contains global variables before they are loaded into the kernel.
@@ -125,12 +192,14 @@ func (o *xmitObjects) Close() error {
 //
 // It can be passed to loadXmitObjects or ebpf.CollectionSpec.LoadAndAssign.
 type xmitMaps struct {
-	Egress *ebpf.Map `ebpf:"egress"`
-	State  *ebpf.Map `ebpf:"state"`
+	Departures *ebpf.Map `ebpf:"departures"`
+	Egress     *ebpf.Map `ebpf:"egress"`
+	State      *ebpf.Map `ebpf:"state"`
 }
 
 func (m *xmitMaps) Close() error {
 	return _XmitClose(
+		m.Departures,
 		m.Egress,
 		m.State,
 	)

@@ -9,6 +9,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"linerate/internal/cadence"
 )
 
 // XmitBatch is how many frames a run of a Transmitter's program may make before
@@ -31,6 +33,8 @@ type Transmitter struct {
 	links   []link.Link
 	idle    int // network namespace in which the program is attached; -1 before
 	state   *ebpf.Memory
+
+	departures *ebpf.Memory
 }
 
 // A Refusal is what the driver did not take of a run.
@@ -69,6 +73,9 @@ func (t *Transmitter) attach(egress int) (err error) {
 	}
 	if t.state, err = t.objects.State.Memory(); err != nil {
 		return explain("map the transmitter's state", err)
+	}
+	if t.departures, err = t.objects.Departures.Memory(); err != nil {
+		return explain("map the transmitter's watch", err)
 	}
 	for _, tp := range []struct {
 		name    string
@@ -142,24 +149,77 @@ const (
 	stateError
 	stateOwner
 	stateBulk
+	stateFirst
+	stateDue
+	stateGap
+	statePayload
+	stateBegan
+	stateBegun
 	stateSize
 )
 
-// Begin prepares a run. Its first frame becomes packet number first; sum is that
-// of the 16-bit words, as they lie in memory, under the UDP checksum of the run's
-// template where the stamp's numbers are zero.
-func (t *Transmitter) Begin(first, sum uint64) error { return t.set(first, sum, 0) }
+// A Run is what a Transmitter is told of a run.
+type Run struct {
+	First uint64 // number of the packet that its first frame becomes
+	// Sum is that of the 16-bit words, as they lie in memory, under the UDP checksum
+	// of the run's template where the stamp's numbers are zero.
+	Sum uint64
 
-// BeginNothing prepares a run none of whose frames leave.
-func (t *Transmitter) BeginNothing() error { return t.set(0, 0, 1) }
+	// Gap is that between two packets in 2^-GapBits ns, and Due the CLOCK_MONOTONIC
+	// time in ns at which the first is due. The program waits for each bulk's first,
+	// no longer than some 300 µs; a frame that is farther off is not sent. A Gap of 0
+	// sends all at once.
+	Gap     uint64
+	Due     int64
+	Payload int // bytes of each packet, for the watch of those with a gap
+}
 
-func (t *Transmitter) set(first, sum, stop uint64) error {
+// GapBits are those of a nanosecond's fractions in a Run's Gap.
+const GapBits = 20
+
+// Begin prepares a run.
+func (t *Transmitter) Begin(r *Run) error {
 	var s [stateSize]byte
-	binary.NativeEndian.PutUint64(s[stateNext:], first)
-	binary.NativeEndian.PutUint64(s[stateSum:], sum)
-	binary.NativeEndian.PutUint64(s[stateStop:], stop)
+	binary.NativeEndian.PutUint64(s[stateNext:], r.First)
+	binary.NativeEndian.PutUint64(s[stateSum:], r.Sum)
+	binary.NativeEndian.PutUint64(s[stateFirst:], r.First)
+	binary.NativeEndian.PutUint64(s[stateGap:], r.Gap)
+	binary.NativeEndian.PutUint64(s[stateDue:], uint64(r.Due))
+	binary.NativeEndian.PutUint64(s[statePayload:], uint64(r.Payload))
 	_, err := t.state.WriteAt(s[:], 0)
 	return err
+}
+
+// BeginNothing prepares a run none of whose frames leave.
+func (t *Transmitter) BeginNothing() error {
+	var s [stateSize]byte
+	binary.NativeEndian.PutUint64(s[stateStop:], 1)
+	_, err := t.state.WriteAt(s[:], 0)
+	return err
+}
+
+// departures is struct departures.
+type departures struct {
+	Late    uint64
+	Cadence trackCadence
+}
+
+// Late is how many packets of runs with a gap left late: more than the gaps of a
+// bulk, and 10 µs, after they were due.
+func (t *Transmitter) Late() (uint64, error) {
+	var late [8]byte
+	_, err := t.departures.ReadAt(late[:], 0)
+	return binary.NativeEndian.Uint64(late[:]), err
+}
+
+// Departures is how the packets of runs with a gap left; nil if none did. Its windows
+// begin when the first was due.
+func (t *Transmitter) Departures() (*cadence.Watch, error) {
+	d := new(departures)
+	if err := t.objects.Departures.Lookup(uint32(0), d); err != nil {
+		return nil, fmt.Errorf("bpf: read departures: %w", err)
+	}
+	return d.Cadence.watch(), nil
 }
 
 // Next is the number after the last packet that the driver took, and what of the

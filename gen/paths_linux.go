@@ -14,7 +14,8 @@ var Paths = []Path{
 		Probe:    probeXDP,
 		Trial:    trialXDP,
 		Open:     openXDP,
-		Bursts:   xdpBursts,
+		Bulk:     xdpBulk,
+		Together: xdpTogether,
 		Unqueued: true,
 	},
 	{

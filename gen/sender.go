@@ -8,6 +8,7 @@ import (
 
 	"linerate/gen/frame"
 	"linerate/gen/pace"
+	"linerate/internal/cadence"
 )
 
 // A Sender is one transmit queue, owned by one goroutine on its own thread.
@@ -38,6 +39,15 @@ type Windower interface {
 	// Window is the SO_SNDBUF of a socket in bytes, as the kernel tells it: it
 	// doubles what it is asked for, to pay for its own bookkeeping (socket(7)).
 	Window() (int, error)
+}
+
+// A Spacer is a Sender that lets the packets of a burst with a Span leave one after
+// the other, each when it is due, and watches them leave.
+type Spacer interface {
+	// Late is how many of them left late so far, as pace.Stats counts it.
+	Late() (uint64, error)
+	// Departures is how they left; nil if none did.
+	Departures() (*cadence.Watch, error)
 }
 
 // A Segmenter is a Sender that hands the kernel several packets as one super-frame
@@ -100,10 +110,12 @@ type Path struct {
 	// nil where Probe says it all.
 	Trial func(*Config) error
 	Open  func(*Config) (Sender, error)
-	// Bursts is how many packets at a time the path needs to reach so many a
-	// second (0 for its top speed), where a call costs it far more than a packet;
-	// nil where it does not.
-	Bursts func(pps float64) int
+	// Bulk is how many packets at a time the path needs for its top speed, where a
+	// call costs it far more than a packet; 0 where it does not.
+	Bulk int
+	// Together is how few packets at a time suffice for a rate on a path that spaces
+	// the packets of a burst itself, a Spacer; nil where it does not.
+	Together func(pps float64) int
 }
 
 // Try probes the path, and has its trial if it needs one.

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -38,31 +39,48 @@ func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 
 	var w pace.Waiter
-	var waited bool
-	now := linux.Monotonic()
+	spacer, _ := s.(Spacer)
 	for {
+		now := linux.Monotonic()
 		b, at, ok := p.Next(now)
 		if !ok {
 			break
 		}
-		if now, waited = w.Wait(at, &stop); stop.Load() {
+		if now = w.Wait(now, at, &stop); stop.Load() {
 			break
 		}
 		n, err := s.Send(b)
-		p.Sent(b, n, now, waited)
+		if b.Span == 0 {
+			p.Sent(b, n, now)
+		} else {
+			late, errLate := spacer.Late()
+			p.Spaced(b, n, late)
+			err = errors.Join(err, errLate)
+		}
 		if pub.Flows != nil {
 			pub.Flows[b.Flow].Store(b.First + uint64(n))
 		}
 		publish(p, pub)
 		if err != nil {
-			return err
+			return errors.Join(err, watched(p, spacer))
 		}
 		if n == 0 {
-			now, _ = w.Wait(linux.Monotonic()+int64(retryPause), &stop)
+			now = linux.Monotonic()
+			w.Wait(now, now+int64(retryPause), &stop)
 		}
 	}
 	publish(p, pub)
-	return nil
+	return watched(p, spacer)
+}
+
+// watched gives the pacer what a path watched that spaced packets itself.
+func watched(p *pace.Pacer, s Spacer) error {
+	if s == nil {
+		return nil
+	}
+	departures, err := s.Departures()
+	p.Watched(departures)
+	return err
 }
 
 func publish(p *pace.Pacer, pub *Progress) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"net"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"linerate/bpf"
 	"linerate/gen/frame"
 	"linerate/gen/pace"
+	"linerate/internal/cadence"
 	"linerate/internal/linux"
 	"linerate/internal/probe"
 )
@@ -67,7 +69,7 @@ func trialXDP(cfg *Config) error {
 	copy(s.buf, ifi.HardwareAddr)
 	copy(s.buf[6:], ifi.HardwareAddr)
 	binary.BigEndian.PutUint16(s.buf[12:], experimental)
-	n, err := s.transmit(shortestFrame, 0, 0, 1)
+	n, err := s.transmit(shortestFrame, 1, &bpf.Run{})
 	if err == nil && n == 0 {
 		err = fmt.Errorf("path xdp: %s had no room for a trial frame; use --path packet", cfg.Interface)
 	}
@@ -116,23 +118,37 @@ const (
 func (s *xdpSender) Send(b pace.Burst) (int, error) {
 	length := s.zeroStamp(b)
 	checksum := s.buf[s.template.HeaderLen()-udpHeader+udpChecksum:]
-	return s.transmit(length, uint64(^binary.NativeEndian.Uint16(checksum)), b.First, b.N)
+	r := bpf.Run{First: b.First, Sum: uint64(^binary.NativeEndian.Uint16(checksum)), Payload: b.Size}
+	batch := bpf.XmitBatch
+	if b.Span > 0 {
+		r.Due, r.Gap = b.At, gapOf(b.Span, b.N)
+		batch = min(b.Together, bpf.XmitBatch)
+	}
+	s.run.Batch(batch)
+	return s.transmit(length, b.N, &r)
 }
 
-// transmit sends n copies of the frame, of that length, with the numbers from
-// first; sum is that of the words under its UDP checksum.
-func (s *xdpSender) transmit(length int, sum, first uint64, n int) (int, error) {
-	if err := s.transmitter.Begin(first, sum); err != nil {
+// gapOf is the gap between n packets of a span, as a run takes it. Each run has its
+// own, so that what it is rounded by does not add up.
+func gapOf(span time.Duration, n int) uint64 {
+	hi, lo := bits.Mul64(uint64(span), 1<<bpf.GapBits)
+	gap, _ := bits.Div64(hi, lo, uint64(n)) // a span is below a second
+	return gap
+}
+
+// transmit sends n copies of the frame, of that length.
+func (s *xdpSender) transmit(length, n int, r *bpf.Run) (int, error) {
+	if err := s.transmitter.Begin(r); err != nil {
 		return 0, err
 	}
 	for sent := 0; ; {
-		errRun := s.run.Run(length, n-sent)
+		errRun := s.make(length, n-sent, r)
 		next, refusal, err := s.transmitter.Next()
 		if err != nil {
 			return sent, err
 		}
-		s.taken += next - first - uint64(sent)
-		sent = int(next - first)
+		s.taken += next - r.First - uint64(sent)
+		sent = int(next - r.First)
 		s.refused += refusal.Frames
 		switch {
 		case refusal.Err != 0:
@@ -143,6 +159,32 @@ func (s *xdpSender) transmit(length int, sum, first uint64, n int) (int, error) 
 			return sent, fmt.Errorf("path xdp: run the program on a frame of %d bytes: %w", length, errRun)
 		}
 	}
+}
+
+// make has the kernel make n frames.
+func (s *xdpSender) make(length, n int, r *bpf.Run) error {
+	if r.Gap > 0 {
+		return s.run.RunLong(length, n)
+	}
+	return s.run.Run(length, n)
+}
+
+// Late implements Spacer.
+func (s *xdpSender) Late() (uint64, error) { return s.transmitter.Late() }
+
+// Departures implements Spacer.
+func (s *xdpSender) Departures() (*cadence.Watch, error) { return s.transmitter.Departures() }
+
+// xdpTogether is how many frames have to leave together for a rate: what is flushed
+// by itself costs the driver's doorbell, or a veth its peer's softirq, each time.
+func xdpTogether(pps float64) int {
+	switch {
+	case pps <= 1_000_000:
+		return 1
+	case pps <= 2_000_000:
+		return 4
+	}
+	return bpf.XmitBatch
 }
 
 // stuckAfter is how long a driver may take no frame at all: its ring moves in
@@ -230,15 +272,6 @@ func (s *xdpSender) Close() error {
 	return err
 }
 
-// xdpBursts spreads the 25 µs that it takes to begin a run over enough frames. At
-// top speed a run of 4096 takes a millisecond, which is how long a stop can take.
-func xdpBursts(pps float64) int {
-	const most, alone = 4096, 20_000
-	switch {
-	case pps == 0:
-		return most
-	case pps < alone:
-		return 1
-	}
-	return min(int(pps*256e-6), most)
-}
+// xdpBulk spreads the 25 µs that it takes to begin a run over enough frames. A run of
+// so many takes a millisecond, which is how long a stop can take.
+const xdpBulk = 4096

@@ -193,6 +193,40 @@ func TestXDPCount(t *testing.T) {
 	}
 }
 
+// TestXDPSpaces lets the program space the packets: none leaves before it is due, in
+// debt none sooner than 4/5 of a gap after the one before, and all arrive.
+func TestXDPSpaces(t *testing.T) {
+	l := newLab(t)
+	c := l.countXDP()
+	tpl := l.template(Raw, testAddr4, 1, nil, 18)
+	s := l.open(findPath(t, "xdp"), l.config(tpl))
+	var total uint64
+	for _, together := range []int{1, 4} {
+		const count, gap = 20_001, 10_000 // ns
+		start := linux.Monotonic() + int64(time.Millisecond)
+		p := pace.NewPacer(pace.Schedule{
+			Sizes: []int{18}, Costs: []uint64{1}, MicroRate: 1e9 / gap * 1e6, Flows: 1, Burst: together,
+			Span: 40 * time.Millisecond, Count: count,
+		}, start)
+		l.check(transmit(t.Context(), s, p))
+		total += count
+		stats := p.Finish()
+		if stats.Packets != count || stats.Shortfall != 0 {
+			t.Fatalf("%d together: %+v, want %d packets", together, stats, count)
+		}
+		if got := must(c.Load()).Data; got != total {
+			t.Fatalf("%d together: %d packets arrived, want %d", together, got, total)
+		}
+		r := stats.Cadence
+		if r.Gaps.N != total-1 || r.LongestRun != uint64(together) {
+			t.Errorf("%d together: %d gaps, %d packets in a row", together, r.Gaps.N, r.LongestRun)
+		}
+		if end := start + (count-1)/int64(together)*int64(together)*gap; linux.Monotonic() < end {
+			t.Errorf("%d together: it ended %d ns early", together, end-linux.Monotonic())
+		}
+	}
+}
+
 // transmit is Transmit on a thread of its own, which is in the lab.
 func transmit(ctx context.Context, s Sender, p *pace.Pacer) error {
 	done := make(chan error)
@@ -321,7 +355,7 @@ func TestXDPStop(t *testing.T) {
 	l := newLab(t)
 	c := l.countXDP()
 	s := l.open(findPath(t, "xdp"), l.config(l.template(Raw, testAddr4, 1, nil, 18)))
-	p := pace.NewPacer(pace.Schedule{Sizes: []int{18}, Costs: []uint64{1}, Flows: 1, Burst: xdpBursts(0), Count: 1 << 40}, linux.Monotonic())
+	p := pace.NewPacer(pace.Schedule{Sizes: []int{18}, Costs: []uint64{1}, Flows: 1, Burst: xdpBulk, Count: 1 << 40}, linux.Monotonic())
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	start := time.Now()

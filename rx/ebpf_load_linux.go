@@ -132,6 +132,11 @@ func kernelFlow(number int, f *bpf.TrackedFlow) track.KernelFlow {
 
 // loadRest gives t what only matters in the end.
 func (r *ebpf) loadRest(t *track.Tracker) error {
+	arrivals, err := r.program.Arrivals()
+	if err != nil {
+		return err
+	}
+	t.LoadCadence(arrivals)
 	windows, err := r.program.Windows(len(r.flows))
 	if err != nil {
 		return err

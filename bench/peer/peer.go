@@ -116,27 +116,33 @@ func trafgen(t *Target) (*exec.Cmd, error) {
 
 // tcpreplay repeats a capture of one frame from memory.
 func tcpreplay(t *Target) (*exec.Cmd, error) {
+	file, err := capture(t)
+	return exec.Command("tcpreplay", "-q", "-t", "-K", "--loop", "1000000", "-i", t.Interface, file), err
+}
+
+// capture writes one of a frame, so often that a loop over it is not what is measured.
+func capture(t *Target) (string, error) {
 	frame, err := t.frame()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	file := filepath.Join(t.Dir, "tcpreplay.pcap")
 	f, err := os.Create(file)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer f.Close()
 	w := pcapgo.NewWriter(f)
 	if err := w.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
-		return nil, err
+		return "", err
 	}
 	info := gopacket.CaptureInfo{Timestamp: time.Unix(0, 0), CaptureLength: len(frame), Length: len(frame)}
-	for range 1000 { // so that a loop over the file is not what is measured
+	for range 1000 {
 		if err := w.WritePacket(info, frame); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
-	return exec.Command("tcpreplay", "-q", "-t", "-K", "--loop", "1000000", "-i", t.Interface, file), nil
+	return file, nil
 }
 
 // frame is a UDP frame to the target with a zero payload and right checksums.

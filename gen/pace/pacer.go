@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"linerate/internal/cadence"
 )
 
 const (
@@ -22,40 +24,46 @@ type Pacer struct {
 	s     Schedule
 	start int64 // CLOCK_MONOTONIC ns of the schedule's start
 
-	index   uint64        // packets of the schedule that left
-	planned uint64        // packets to send in all
-	shift   time.Duration // debt given up: the schedule was re-anchored by so much
+	slot    uint64        // place in the schedule of the packet that is next
+	end     uint64        // the place at which the test ends
+	due     time.Duration // when that place is due
+	forgone time.Duration // time whose packets were given up
 	flow    int           // whose turn it is
 	inTurn  int           // packets of this turn's burst still to go
 	next    []uint64      // next sequence number of each flow
 
-	gaps  gaps
-	stats Stats
+	together uint64 // packets that left last
+
+	watch    *cadence.Watch // of departures
+	firstDue time.Duration  // when the first and the last were due, time forgone left aside
+	lastDue  time.Duration
+	stats    Stats
 }
 
 // Stats is the account of a Pacer.
 type Stats struct {
 	Packets      uint64
 	PayloadBytes uint64
-	Late         uint64        // packets that left more than a gap, and 10 µs, after they were due
-	Shortfall    uint64        // packets due that were given up
-	LongestBurst int           // most packets sent without a pause between; 0 when unpaced
-	Span         time.Duration // from the first departure to when the packet after the last would leave; 0 if one burst was all
-	Gaps         *Gaps         // between departures; nil unless each packet leaves alone
-	ErrorPPM     float64       // long-run rate against the asked; NaN when unpaced or too short to tell
+	Late         uint64          // packets that left more than a gap, and 10 µs, after they were due
+	Shortfall    uint64          // packets due that were given up
+	Span         time.Duration   // from the first departure to when the packet after the last would leave; 0 if one burst was all
+	Cadence      *cadence.Result // of departures; nil when unpaced
+	ErrorPPM     float64         // long-run rate against the asked; NaN when unpaced or too short to tell
 }
 
 // NewPacer starts a schedule at the given CLOCK_MONOTONIC time in ns.
 func NewPacer(s Schedule, start int64) *Pacer {
 	p := &Pacer{s: s, start: start, next: make([]uint64, s.Flows), inTurn: s.Burst}
-	p.planned = math.MaxUint64
+	p.s.Most = max(s.Most, s.Burst)
+	p.end = math.MaxInt64
 	if s.Duration > 0 && s.MicroRate > 0 {
-		p.planned = s.Packets(s.Duration)
+		p.end = s.Packets(s.Duration)
 	}
 	if s.Count > 0 {
-		p.planned = min(p.planned, s.Count)
+		p.end = min(p.end, s.Count)
 	}
-	p.gaps.init(s.MicroRate > 0 && s.Burst == 1)
+	p.watch = cadence.New(start)
+	p.due = p.s.Due(0)
 	return p
 }
 
@@ -67,52 +75,119 @@ func (p *Pacer) Next(now int64) (b Burst, at int64, ok bool) {
 		return b, 0, false
 	}
 	p.forgive(now)
-	if p.index >= p.planned {
+	if p.slot >= p.end {
 		return b, 0, false
 	}
-	cycle := uint64(len(p.s.Sizes))
-	pos := p.index % cycle
-	n := uint64(p.inTurn)
-	n = min(n, p.planned-p.index)
-	if cycle > 1 {
+	if p.s.Span > 0 {
+		b, at = p.spaced()
+		return b, at, true
+	}
+	pos := p.slot % uint64(len(p.s.Sizes))
+	n := p.end - p.slot
+	if len(p.s.Sizes) > 1 {
 		n = min(n, p.sameSize(pos))
 	}
 	b = Burst{
 		Flow:  uint16(p.flow),
 		First: p.next[p.flow],
-		N:     int(n),
+		N:     int(p.ready(now, n)),
 		Size:  p.s.Sizes[pos],
-		Due:   p.s.Due(p.index) + p.shift,
+		Due:   p.due,
 	}
-	return b, p.departure(b.Due), true
+	return b, p.departure(), true
+}
+
+// spaceAhead is how much earlier than its first packet is due a burst is begun that
+// the path spaces itself: it takes some 25 µs to begin.
+const spaceAhead = 60 * time.Microsecond
+
+// spacedMost bounds a burst that the path spaces itself where the rate is more than it
+// can: a stop must not take long.
+const spacedMost = 1 << 16
+
+// spaced is the burst that the path is to space itself, and when it is begun.
+func (p *Pacer) spaced() (b Burst, at int64) {
+	n := min(p.s.Packets(p.due+p.s.Span), p.end)
+	b = Burst{
+		First: p.next[0], N: 1, Size: p.s.Sizes[0], Due: p.due,
+		At: p.start + int64(p.due), Together: p.s.Burst,
+	}
+	if n > p.slot+1 {
+		b.N = int(min(n-p.slot, spacedMost))
+	}
+	b.Span = p.s.Due(p.slot+uint64(b.N)) - p.due
+	return b, b.At - int64(spaceAhead)
+}
+
+// Spaced accounts for the first n packets of b, which the path spaced; late is how
+// many of all that it did left late.
+func (p *Pacer) Spaced(b Burst, n int, late uint64) {
+	p.take(b, n)
+	p.stats.Late = late
+}
+
+// Watched takes how the packets left that the path spaced; nil if none did.
+func (p *Pacer) Watched(w *cadence.Watch) {
+	if w != nil {
+		p.watch = w
+	}
+}
+
+// ready is how many of the next packets, at most n, go at once: as many as are
+// planned back to back; or, so that a path that takes longer for a call than the gap
+// between two packets still holds the rate, as many as are due by now, but no more
+// than 1.25 times the rate allows since the last call, and no more than twice as many
+// as then, as a stall is no such call.
+func (p *Pacer) ready(now int64, n uint64) uint64 {
+	ready := min(n, uint64(p.inTurn))
+	n = min(n, uint64(p.s.Most), 2*p.together)
+	if ready >= n {
+		return ready
+	}
+	_, last := p.watch.Span()
+	by, allowed := time.Duration(now-p.start), p.due+time.Duration(now-last)*repayDen/repayNum
+	for ready < n && p.s.Due(p.slot+ready) <= by && p.s.Due(p.slot+ready+1) <= allowed {
+		ready++
+	}
+	return ready
 }
 
 // departure is when a burst may leave: when it is due, or, in debt, no sooner
 // after the last one than the repayment rate allows.
-func (p *Pacer) departure(due time.Duration) int64 {
-	at := p.start + int64(due)
+func (p *Pacer) departure() int64 {
+	at := p.start + int64(p.due)
 	if p.stats.Packets > 0 && p.s.MicroRate > 0 {
-		gap := int64(due - p.shift - p.gaps.lastDue)
-		at = max(at, p.gaps.last+gap*repayNum/repayDen)
+		gap := int64(p.due - p.forgone - p.lastDue)
+		_, last := p.watch.Span()
+		at = max(at, last+gap*repayNum/repayDen)
 	}
 	return at
 }
 
 // Sent accounts for the first n packets of b, which left at the CLOCK_MONOTONIC
-// time in ns. waited says whether the sender had to wait for the burst.
-func (p *Pacer) Sent(b Burst, n int, at int64, waited bool) {
+// time in ns.
+func (p *Pacer) Sent(b Burst, n int, at int64) {
 	if n == 0 {
 		return
 	}
-	if p.s.MicroRate > 0 {
-		late := time.Duration(at-p.start) - b.Due
-		if late > lateFloor && late > p.s.Due(p.index+uint64(b.N))-p.s.Due(p.index) {
-			p.stats.Late += uint64(n)
-		}
+	if p.stats.Packets == 0 {
+		p.firstDue = b.Due - p.forgone
 	}
-	p.gaps.add(b.Due-p.shift, at, n, waited, p.s.Cost(p.index))
+	p.lastDue = b.Due - p.forgone
+	p.take(b, n)
+	took := p.due - b.Due // of the schedule
+	if late := time.Duration(at-p.start) - b.Due; p.s.MicroRate > 0 && late > lateFloor && late > took {
+		p.stats.Late += uint64(n)
+	}
+	p.watch.Add(at, cadence.Load{Packets: uint64(n), Bytes: uint64(n) * uint64(b.Size)}, int64(took)/int64(n))
+}
+
+// take makes the first n packets of b sent.
+func (p *Pacer) take(b Burst, n int) {
+	p.together = uint64(n)
+	p.slot += uint64(n)
+	p.due = p.s.Due(p.slot)
 	p.next[b.Flow] += uint64(n)
-	p.index += uint64(n)
 	p.stats.Packets += uint64(n)
 	p.stats.PayloadBytes += uint64(n) * uint64(b.Size)
 	if p.inTurn -= n; p.inTurn <= 0 {
@@ -134,23 +209,36 @@ func (p *Pacer) SentPerFlow() []uint64 { return slices.Clone(p.next) }
 // Finish settles the account.
 func (p *Pacer) Finish() Stats {
 	s := p.stats
-	s.Gaps = p.gaps.percentiles()
 	s.ErrorPPM = math.NaN()
 	if p.s.MicroRate > 0 {
-		s.LongestBurst = p.gaps.longest
+		r := p.watch.Result(p.start+int64(p.due), p.nominal())
+		s.Cadence = &r
 	}
 	// Intervals, not packets: what left before the last departure took from the
 	// first departure to that one.
-	took, cost := float64(p.gaps.last-p.gaps.first), float64(p.gaps.lastCost)
+	first, last := p.watch.Span()
+	_, before := p.watch.Seen()
+	took, cost := float64(last-first), float64(p.s.Cost(before))
 	if took <= 0 || cost <= 0 {
 		return s
 	}
-	s.Span = time.Duration(took * float64(p.s.Cost(p.index)) / cost)
-	if p.s.MicroRate > 0 {
+	s.Span = time.Duration(took * float64(p.s.Cost(p.stats.Packets)) / cost)
+	switch {
+	case p.s.Profile != nil:
+		s.ErrorPPM = (float64(p.lastDue-p.firstDue)/took - 1) * 1e6
+	case p.s.MicroRate > 0:
 		asked := float64(p.s.MicroRate) / microsPerUnit
 		s.ErrorPPM = (cost/took*1e9/asked - 1) * 1e6
 	}
 	return s
+}
+
+// nominal is the gap in ns between all packets; 0 where they have no one such gap.
+func (p *Pacer) nominal() float64 {
+	if p.s.Profile != nil || p.s.MicroRate == 0 || slices.Min(p.s.Costs) != slices.Max(p.s.Costs) {
+		return 0
+	}
+	return float64(p.s.Costs[0]) * 1e9 * microsPerUnit / float64(p.s.MicroRate)
 }
 
 // sameSize is how many packets from a place in the cycle have that place's size.
@@ -174,33 +262,33 @@ func (p *Pacer) pastEnd(now int64) bool {
 
 // giveUpRest counts what was due and can't leave any more.
 func (p *Pacer) giveUpRest() {
-	if p.s.MicroRate > 0 && p.planned > p.index {
-		p.stats.Shortfall += p.planned - p.index
-		p.planned = p.index
+	if p.s.MicroRate > 0 && p.end > p.slot {
+		p.stats.Shortfall += p.end - p.slot
+		p.end = p.slot
 	}
 }
 
-// forgive gives up debt beyond MaxDebt: the schedule is re-anchored, and a test
-// with a planned duration sends so many packets fewer.
+// forgive gives up debt beyond MaxDebt: the packets that were due before are
+// passed over, whole cycles of sizes at a time. A test of so many packets takes
+// longer for it; one of a duration sends so many fewer.
 func (p *Pacer) forgive(now int64) {
-	if p.s.MicroRate == 0 || p.index >= p.planned {
+	if p.s.MicroRate == 0 || p.slot >= p.end {
 		return
 	}
-	debt := time.Duration(now-p.start) - p.s.Due(p.index) - p.shift
-	if debt <= MaxDebt {
+	late := time.Duration(now-p.start) - MaxDebt
+	if late <= p.due {
 		return
 	}
-	p.shift += debt - MaxDebt
-	if p.s.Duration == 0 {
-		return // a count is a count: it takes longer
+	cycle := uint64(len(p.s.Sizes))
+	passed := (p.s.Packets(late) - min(p.slot, p.s.Packets(late)) + cycle - 1) / cycle * cycle
+	if p.s.Duration > 0 {
+		passed = min(passed, p.end-p.slot)
+		p.stats.Shortfall += passed
+	} else {
+		p.end += passed
 	}
-	planned := p.s.Packets(p.s.Duration - p.shift)
-	if p.s.Count > 0 {
-		planned = min(planned, p.s.Count)
-	}
-	planned = max(planned, p.index)
-	if planned < p.planned {
-		p.stats.Shortfall += p.planned - planned
-		p.planned = planned
-	}
+	p.slot += passed
+	before := p.due
+	p.due = p.s.Due(p.slot)
+	p.forgone += p.due - before
 }

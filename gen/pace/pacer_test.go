@@ -29,9 +29,8 @@ func simulate(s Schedule, cost int64, stall func(i int, now int64) int64) ([]dep
 		if !ok {
 			return sent, p
 		}
-		waited := at > now
 		now = max(now, at) + stall(i, now)
-		p.Sent(b, b.N, now, waited)
+		p.Sent(b, b.N, now)
 		sent = append(sent, departure{b, now - start})
 		now += cost
 	}
@@ -178,7 +177,7 @@ func TestUnpacedEndsWithItsDuration(t *testing.T) {
 		t.Errorf("%d bursts in a second of 100 µs each", n)
 	}
 	stats := p.Finish()
-	if !math.IsNaN(stats.ErrorPPM) || stats.Late != 0 || stats.Gaps != nil || stats.LongestBurst != 0 {
+	if !math.IsNaN(stats.ErrorPPM) || stats.Late != 0 || stats.Cadence != nil {
 		t.Errorf("an unpaced test has no rate error, lateness or gaps: %+v", stats)
 	}
 }
@@ -188,12 +187,14 @@ func TestGapsOfAnExactSender(t *testing.T) {
 	s.Count = 1001
 	_, p := simulate(s, 10, never)
 	stats := p.Finish()
-	want := &Gaps{100_000, 100_000, 100_000, 100_000}
-	within := func(got, want int64) bool { return math.Abs(float64(got-want)) <= 0.001*float64(want) }
-	if g := stats.Gaps; g == nil || !within(g.P50, want.P50) || !within(g.Max, want.Max) {
-		t.Errorf("gaps %+v, want %+v", g, want)
+	c := stats.Cadence
+	if g := c.Gaps; g.P50 < 99_900 || g.P50 > 100_000 || g.P999 != g.P50 || g.Max != 100_000 || *g.Near != 1 {
+		t.Errorf("gaps %+v, want all of 100 µs", g)
 	}
-	if stats.LongestBurst != 1 || stats.ErrorPPM != 0 || stats.Span != 100100*time.Microsecond {
+	if w := c.Windows[0]; w.N != 1 || w.Least.Packets != 1000 || w.Most != w.Least {
+		t.Errorf("windows %+v, want one of 1000 packets", w)
+	}
+	if c.LongestRun != 1 || stats.ErrorPPM != 0 || stats.Span != 100100*time.Microsecond {
 		t.Errorf("%+v", stats)
 	}
 }
@@ -204,7 +205,7 @@ func TestPacerAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() {
 		b, at, _ := p.Next(now)
 		now = at
-		p.Sent(b, b.N, at, true)
+		p.Sent(b, b.N, at)
 	}); n != 0 {
 		t.Errorf("%v allocations a burst", n)
 	}
@@ -215,12 +216,12 @@ func TestWaiterKeepsTheInstant(t *testing.T) {
 	var stop atomic.Bool
 	for range 50 {
 		at := linux.Monotonic() + int64(500*time.Microsecond)
-		if now, waited := w.Wait(at, &stop); now < at || !waited {
-			t.Fatalf("returned %d ns early, waited %v", at-now, waited)
+		if now := w.Wait(linux.Monotonic(), at, &stop); now < at {
+			t.Fatalf("returned %d ns early", at-now)
 		}
 	}
-	if now, waited := w.Wait(0, &stop); waited || now == 0 {
-		t.Errorf("a time past: waited %v", waited)
+	if now := w.Wait(7, 6, &stop); now != 7 {
+		t.Errorf("a time past: waited until %d", now)
 	}
 }
 
@@ -229,7 +230,7 @@ func TestWaiterStops(t *testing.T) {
 	var stop atomic.Bool
 	time.AfterFunc(20*time.Millisecond, func() { stop.Store(true) })
 	begun := linux.Monotonic()
-	now, _ := w.Wait(begun+int64(time.Hour), &stop)
+	now := w.Wait(begun, begun+int64(time.Hour), &stop)
 	if d := time.Duration(now - begun); d > time.Second {
 		t.Errorf("stopped after %v", d)
 	}

@@ -17,12 +17,23 @@ type Burst struct {
 	N     int           // packets
 	Size  int           // UDP payload bytes of each
 	Due   time.Duration // when the first is due, from the start of the schedule
+
+	// Span is, for a path that spaces packets itself, from when the first is due to
+	// when the packet after the last is; 0 where all leave together. At is the
+	// CLOCK_MONOTONIC time in ns at which the first is due then, and Together how
+	// many may leave together.
+	Span     time.Duration
+	At       int64
+	Together int
 }
 
 // microsPerUnit is the resolution of a rate: a millionth of a bit, or of a
 // packet, per second. It makes one packet a minute and 95 % of a link exact
 // enough, and leaves 18 Tbit/s of room in 64 bits.
 const microsPerUnit = 1_000_000
+
+// forever is when what is never due is due.
+const forever = time.Duration(math.MaxInt64)
 
 // A Schedule says when each packet of a test is due. Packet k is due at
 // cost(0..k-1) / rate in exact integer arithmetic, so it never drifts.
@@ -34,12 +45,21 @@ type Schedule struct {
 	// layer that the rate counts, or 1 where the rate is in packets.
 	Costs []uint64
 	// MicroRate is the rate in millionths of a cost unit per second over all
-	// flows; 0 means as fast as the path can.
+	// flows; 0 means as fast as the path can. With a Profile it is the highest.
 	MicroRate uint64
+	// Profile is of a rate that changes; nil for one that does not.
+	Profile Profile
 	// Flows is the number of flows, walked in turn, one burst each.
 	Flows int
 	// Burst is the most packets planned back to back.
 	Burst int
+	// Most is the most packets sent back to back where that is what it takes to
+	// hold the rate; Burst if that is more.
+	Most int
+	// Span is how long a burst may take that the path spaces itself, below a second;
+	// 0 for one whose packets leave together. With it there is one flow, one size and
+	// no Profile.
+	Span time.Duration
 	// Count ends the test after exactly so many packets; 0 for no such limit.
 	Count uint64
 	// Duration ends the test after floor(rate x Duration) packets, or at that
@@ -53,12 +73,11 @@ func (s *Schedule) Due(k uint64) time.Duration {
 	if s.MicroRate == 0 {
 		return 0
 	}
-	hi, lo := bits.Mul64(s.Cost(k), uint64(time.Second)*microsPerUnit)
-	if hi >= s.MicroRate {
-		return math.MaxInt64
+	a := times(s.Cost(k), uint64(time.Second)*microsPerUnit)
+	if s.Profile != nil {
+		return s.Profile.due(a)
 	}
-	ns, _ := bits.Div64(hi, lo, s.MicroRate)
-	return time.Duration(min(ns, math.MaxInt64))
+	return a.after(s.MicroRate)
 }
 
 // Cost is what the first k packets take of the rate, in the units of Costs.
@@ -83,13 +102,15 @@ func (s *Schedule) Packets(d time.Duration) uint64 {
 	if s.MicroRate == 0 || d <= 0 {
 		return 0
 	}
-	// The greatest k with Cost(k) x 10^15 <= rate x d, by bisection: exact for a
+	allowed := times(s.MicroRate, uint64(d))
+	if s.Profile != nil {
+		allowed = s.Profile.allowed(d)
+	}
+	// The greatest k with Cost(k) x 10^15 <= allowed, by bisection: exact for a
 	// mix of sizes too, and done a few times a test.
-	hi, lo := bits.Mul64(s.MicroRate, uint64(d))
 	fits := func(k uint64) bool {
 		cost, over := s.boundedCost(k)
-		chi, clo := bits.Mul64(cost, uint64(time.Second)*microsPerUnit)
-		return !over && (chi < hi || chi == hi && clo <= lo)
+		return !over && !times(cost, uint64(time.Second)*microsPerUnit).exceeds(allowed)
 	}
 	var low, high uint64 = 0, math.MaxInt64 // low fits, high does not
 	for high-low > 1 {

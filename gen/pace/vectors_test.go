@@ -104,7 +104,7 @@ func rateVector(t *testing.T, input, expect json.RawMessage) {
 		if !ok {
 			t.Fatal("the schedule ended early")
 		}
-		p.Sent(b, b.N, at, true)
+		p.Sent(b, b.N, at)
 	}
 	s := p.Finish()
 	if math.Abs(s.ErrorPPM) > 1e-6 {

@@ -23,11 +23,10 @@ type Waiter struct {
 }
 
 // Wait returns at the instant at (ns), or as soon as stop is set, with the time
-// it then is and whether it had to wait at all.
-func (w *Waiter) Wait(at int64, stop *atomic.Bool) (now int64, waited bool) {
-	now = linux.Monotonic()
+// it then is. now is the time when it is called.
+func (w *Waiter) Wait(now, at int64, stop *atomic.Bool) int64 {
 	if now >= at {
-		return now, false
+		return now
 	}
 	if w.margin == 0 {
 		w.margin = firstMargin
@@ -45,7 +44,7 @@ func (w *Waiter) Wait(at int64, stop *atomic.Bool) (now int64, waited bool) {
 		}
 		now = linux.Monotonic()
 	}
-	return now, true
+	return now
 }
 
 // learn moves the margin towards what the machine oversleeps by; a rare stall

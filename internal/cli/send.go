@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ func newSend(stdio Stdio) *cobra.Command {
 		Args: exactly(1, 1, "one HOST[:PORT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Host = args[0]
+			if cmd.Flags().Changed("rate") && (r.Ramp != nil || r.Profile != nil) {
+				return &plan.UsageError{Flag: "rate", Msg: "contradicts --ramp and --profile: give one of them"}
+			}
 			if r.TCP {
 				ofTCP(cmd, &r)
 				return runSendTCP(cmd.Context(), r, interval, &out)
@@ -44,6 +48,8 @@ func newSend(stdio Stdio) *cobra.Command {
 	f.SortFlags = false
 	f.BoolVar(&r.TCP, "tcp", false, "TCP over ordinary sockets, in place of UDP")
 	add(f, &r.Rate, "rate", "b", "100M", "RATE", "500M, 9.4G@l1, 1.5Mpps, 95% of the link at L1, max; over all flows (default of TCP max)", units.ParseRate)
+	add(f, &r.Ramp, "ramp", "", "", "FROM:TO:STEP", "rates from one to another, in equal parts of --duration, or 1 s each", plan.ParseRamp)
+	add(f, &r.Profile, "profile", "", "", "FILE", "CSV of time,rate: from when on which rate holds; 0 is silence, and as the last line the end", profileFile)
 	add(f, &r.Layer, "layer", "", "", "LAYER", "which bits a rate counts: l1, l2, l3 or l4 (default l4, the UDP payload)", units.ParseLayer)
 	add(f, &r.Frame, "frame", "", "", "BYTES", "Ethernet frame with FCS (default the largest that fits the path)", within(64, 65535+18))
 	add(f, &r.Payload, "payload", "l", "", "BYTES", "UDP payload, in place of --frame; of TCP a block (default 128K)", parseBlock)
@@ -53,7 +59,8 @@ func newSend(stdio Stdio) *cobra.Command {
 	add(f, &r.Bytes, "bytes", "n", "", "N", "send so many bytes of payload; K and M are 1024", atLeastOne(units.ParseSize))
 	add(f, &r.Path, "path", "", "auto", "PATH", "how frames leave: auto, "+strings.Join(gen.Names(), ", "), nameOf(gen.Names()))
 	add(f, &r.Flows, "flows", "P", "1", "N", "parallel flows, one source port each", within(1, 65536))
-	add(f, &r.Burst, "burst", "", "", "N", "most packets back to back (default 1 below 100 kpps)", within(1, 1024))
+	add(f, &r.Burst, "burst", "", "", "N", "packets planned back to back (default 1, and more above 100 kpps only where that holds the rate)", within(1, 1024))
+	f.BoolVar(&r.Smooth, "smooth", false, "one packet at a time, whatever the rate (default up to 100 kpps)")
 	f.BoolVar(&r.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
 	add(f, &r.Port, "port", "p", "5201", "PORT", "destination port, unless HOST names one", within(1, 65535))
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffer; K and M are 1024", parseWindow)
@@ -112,6 +119,20 @@ func transmitPaths() string {
 		fmt.Fprintf(&b, "  %-7s %s\n%9s needs %s\n", p.Name, p.Doc, "", p.Needs)
 	}
 	return b.String()
+}
+
+// profileFile reads the file that --profile names.
+func profileFile(path string) (plan.Profile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p, err := plan.ParseProfile(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
 }
 
 func runSend(ctx context.Context, r plan.SendRequest, interval time.Duration, out *output) error {

@@ -19,6 +19,7 @@ func ReadCPU() (CPUTimes, error) {
 	}
 	c.user = time.Duration(ru.Utime.Nano())
 	c.system = time.Duration(ru.Stime.Nano())
+	c.involuntary = int64(ru.Nivcsw)
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return c, nil
@@ -31,7 +32,7 @@ func ReadCPU() (CPUTimes, error) {
 	for core, s := range stat.CPU {
 		// Guest time is a part of user time already.
 		busy := s.User + s.Nice + s.System + s.IRQ + s.SoftIRQ + s.Steal
-		c.cores[core] = coreTimes{total: ticks(busy + s.Idle + s.Iowait), busy: ticks(busy), softirq: ticks(s.SoftIRQ)}
+		c.cores[core] = coreTimes{total: ticks(busy + s.Idle + s.Iowait), busy: ticks(busy), softirq: ticks(s.SoftIRQ), steal: ticks(s.Steal)}
 	}
 	return c, nil
 }

@@ -24,15 +24,16 @@ func WallOffset() int64 {
 	return offset(unix.CLOCK_REALTIME)
 }
 
-// TAI returns international atomic time in nanoseconds since 1970. It is false
-// unless something told the kernel how far UTC lags behind TAI: without that,
-// CLOCK_TAI is UTC under another name.
-func TAI() (int64, bool) {
+// TAIOffset returns CLOCK_TAI - CLOCK_MONOTONIC in nanoseconds: added to a Monotonic
+// reading it gives international atomic time since 1970. It is false unless something
+// told the kernel how far UTC lags behind TAI: without that, CLOCK_TAI is UTC under
+// another name.
+func TAIOffset() (int64, bool) {
 	var t unix.Timex
 	if _, err := unix.Adjtimex(&t); err != nil || t.Tai == 0 {
 		return 0, false
 	}
-	return Monotonic() + offset(unix.CLOCK_TAI), true
+	return offset(unix.CLOCK_TAI), true
 }
 
 // offset returns how far a clock is ahead of CLOCK_MONOTONIC. It reads the clock

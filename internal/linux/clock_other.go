@@ -18,8 +18,8 @@ func WallOffset() int64 {
 	return now.UnixNano() - int64(now.Sub(start))
 }
 
-// TAI is unknown here.
-func TAI() (int64, bool) { return 0, false }
+// TAIOffset is unknown here.
+func TAIOffset() (int64, bool) { return 0, false }
 
 // Clock is unknown here.
 func Clock() (ClockState, bool) { return ClockState{}, false }

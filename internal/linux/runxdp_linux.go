@@ -43,14 +43,33 @@ func NewXDPRun(program int, frame []byte, batch int) *XDPRun {
 // It holds on to the Go processor, as MMsg.Send does: 4096 frames take a
 // millisecond, and the runtime's own preemption is such a signal.
 func (r *XDPRun) Run(length, n int) error {
+	r.prepare(length, n)
+	_, _, errno := unix.RawSyscall(unix.SYS_BPF, unix.BPF_PROG_TEST_RUN, uintptr(unsafe.Pointer(&r.attr)), unsafe.Sizeof(r.attr))
+	return r.result(errno)
+}
+
+// RunLong is Run for a program that waits: it lets go of the Go processor, so that
+// the runtime does not preempt it.
+func (r *XDPRun) RunLong(length, n int) error {
+	r.prepare(length, n)
+	_, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_TEST_RUN, uintptr(unsafe.Pointer(&r.attr)), unsafe.Sizeof(r.attr))
+	return r.result(errno)
+}
+
+func (r *XDPRun) prepare(length, n int) {
 	// The kernel writes the length it saw to sizeOut, where it would limit the next.
 	r.attr.sizeIn, r.attr.sizeOut, r.attr.repeat = uint32(length), 0, uint32(n)
-	_, _, errno := unix.RawSyscall(unix.SYS_BPF, unix.BPF_PROG_TEST_RUN, uintptr(unsafe.Pointer(&r.attr)), unsafe.Sizeof(r.attr))
+}
+
+func (r *XDPRun) result(errno unix.Errno) error {
 	if errno != 0 {
 		return errno
 	}
 	return nil
 }
+
+// Batch sets how many frames the runs from now on make before they are flushed.
+func (r *XDPRun) Batch(n int) { r.attr.batch = uint32(n) }
 
 // Close lets go of the frame.
 func (r *XDPRun) Close() { r.pin.Unpin() }

@@ -59,7 +59,7 @@ func (s *Send) choosePath(r *SendRequest, o offer, route *host.Route) (reason st
 // go past a queueing discipline that was put there to hold them.
 func (s *Send) unasked(p *gen.Path, r *SendRequest, o offer) error {
 	switch {
-	case p.Bursts != nil && (o.pps != 0 || r.Burst != 0):
+	case p.Bulk != 0 && (o.pps != 0 || r.Burst != 0):
 		return fmt.Errorf("path %s: for --rate max without --burst: it sends in long bursts", p.Name)
 	case p.Unqueued && !s.Config.Bypass:
 		return fmt.Errorf("path %s: goes past the queueing discipline of %s", p.Name, s.Config.Interface)

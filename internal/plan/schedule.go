@@ -16,6 +16,10 @@ const defaultDuration = 10 * time.Second
 // longer gaps.
 const burstMost = 64
 
+// smoothMost is the rate up to which packets leave one at a time unless asked
+// otherwise: a call for each is affordable there.
+const smoothMost = 100_000 // packets a second
+
 // An offer is a rate that was asked for, made definite.
 type offer struct {
 	rate  units.Rate  // Bits, Packets or Max
@@ -68,7 +72,6 @@ func newSchedule(r *SendRequest, o *offer, stack units.Stack, sizes []int) (pace
 		Costs:     o.costs(stack, sizes),
 		MicroRate: o.rate.Micro,
 		Flows:     max(r.Flows, 1),
-		Burst:     r.Burst,
 		Count:     r.Count,
 		Duration:  r.Duration,
 	}
@@ -84,10 +87,25 @@ func newSchedule(r *SendRequest, o *offer, stack units.Stack, sizes []int) (pace
 	if s.Count == 0 && s.Duration == 0 {
 		s.Duration = defaultDuration
 	}
-	if s.Burst == 0 {
-		s.Burst = defaultBurst(o.pps)
+	s.Burst, s.Most = bursts(r, o.pps)
+	if r.Smooth && s.Burst > 1 {
+		return s, &UsageError{"smooth", "contradicts --burst: give one of them"}
 	}
 	return s, nil
+}
+
+// bursts is how many packets are planned back to back at a rate (0 for as fast as
+// possible), and how many may leave so where that is what it takes to hold the rate.
+func bursts(r *SendRequest, pps float64) (planned, most int) {
+	switch {
+	case r.Burst != 0:
+		return r.Burst, r.Burst
+	case r.Smooth || pps > 0 && pps <= smoothMost:
+		return 1, 1
+	case pps == 0:
+		return burstMost, burstMost
+	}
+	return 1, burstMost
 }
 
 // packetsOf is how many packets of a cycle of sizes carry at least so many bytes.
@@ -105,22 +123,8 @@ func packetsOf(bytes uint64, sizes []int) uint64 {
 	return n
 }
 
-// defaultBurst is how many packets are planned back to back at a rate (0 for as
-// fast as possible): one by one below 100 kpps, where a call and a wait for
-// each packet are affordable; above it as many as are due in 32 microseconds,
-// which costs a switch's buffer little and spreads a call over enough packets.
-func defaultBurst(pps float64) int {
-	switch {
-	case pps == 0:
-		return burstMost
-	case pps < 100_000:
-		return 1
-	}
-	return min(int(pps*32e-6), burstMost)
-}
-
 // aboveLine warns of a rate that the link can't carry, with the most that it can.
-func (o offer) aboveLine(asked units.Rate, stack units.Stack, sizes []int, link *host.Link) string {
+func (o offer) aboveLine(flag string, asked units.Rate, stack units.Stack, sizes []int, link *host.Link) string {
 	if link.SpeedBps == 0 || o.pps == 0 {
 		return ""
 	}
@@ -134,7 +138,7 @@ func (o offer) aboveLine(asked units.Rate, stack units.Stack, sizes []int, link 
 	if o.pps <= most {
 		return ""
 	}
-	return fmt.Sprintf("--rate %v is more than %s carries at %s: at most %s at %v (%s)", asked, link.Name,
+	return fmt.Sprintf("--%s %v is more than %s carries at %s: at most %s at %v (%s)", flag, asked, link.Name,
 		units.FormatBits(float64(link.SpeedBps)), units.FormatBits(most*float64(counted)/n), o.layer, units.FormatPackets(most))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"linerate/gen"
 	"linerate/gen/pace"
 	"linerate/internal/host"
 	"linerate/internal/units"
@@ -34,21 +35,21 @@ func TestSchedule(t *testing.T) {
 		pps   float64
 	}{
 		{"payload", "500M", 0, SendRequest{}, []int{8972},
-			pace.Schedule{Costs: []uint64{71776}, MicroRate: 500e12, Flows: 1, Burst: 1, Duration: 10 * second}, 500e6 / 71776},
+			pace.Schedule{Costs: []uint64{71776}, MicroRate: 500e12, Flows: 1, Burst: 1, Most: 1, Duration: 10 * second}, 500e6 / 71776},
 		{"the rate's own layer wins", "1G@l1", units.L3, SendRequest{Flows: 3}, []int{1472},
-			pace.Schedule{Costs: []uint64{1538 * 8}, MicroRate: 1e15, Flows: 3, Burst: 1, Duration: 10 * second}, 1e9 / (1538 * 8)},
+			pace.Schedule{Costs: []uint64{1538 * 8}, MicroRate: 1e15, Flows: 3, Burst: 1, Most: 1, Duration: 10 * second}, 1e9 / (1538 * 8)},
 		{"a layer of its own", "1G", units.L2, SendRequest{Duration: second}, []int{18},
-			pace.Schedule{Costs: []uint64{64 * 8}, MicroRate: 1e15, Flows: 1, Burst: 62, Duration: second}, 1e9 / 512},
+			pace.Schedule{Costs: []uint64{64 * 8}, MicroRate: 1e15, Flows: 1, Burst: 1, Most: 64, Duration: second}, 1e9 / 512},
 		{"packets", "1.5Mpps", 0, SendRequest{Count: 7}, []int{18, 548},
-			pace.Schedule{Costs: []uint64{1, 1}, MicroRate: 1.5e12, Flows: 1, Burst: 48, Count: 7}, 1.5e6},
+			pace.Schedule{Costs: []uint64{1, 1}, MicroRate: 1.5e12, Flows: 1, Burst: 1, Most: 64, Count: 7}, 1.5e6},
 		{"a mix", "100M", 0, SendRequest{Burst: 9}, []int{18, 1472},
-			pace.Schedule{Costs: []uint64{144, 11776}, MicroRate: 100e12, Flows: 1, Burst: 9, Duration: 10 * second}, 100e6 / 5960},
+			pace.Schedule{Costs: []uint64{144, 11776}, MicroRate: 100e12, Flows: 1, Burst: 9, Most: 9, Duration: 10 * second}, 100e6 / 5960},
 		{"a part of the link", "95%", 0, SendRequest{}, []int{1472},
-			pace.Schedule{Costs: []uint64{1538 * 8}, MicroRate: 9500e12, Flows: 1, Burst: 24, Duration: 10 * second}, 9.5e9 / 12304},
+			pace.Schedule{Costs: []uint64{1538 * 8}, MicroRate: 9500e12, Flows: 1, Burst: 1, Most: 64, Duration: 10 * second}, 9.5e9 / 12304},
 		{"as fast as possible", "max", 0, SendRequest{}, []int{18},
-			pace.Schedule{Costs: []uint64{1}, Flows: 1, Burst: 64, Duration: 10 * second}, 0},
+			pace.Schedule{Costs: []uint64{1}, Flows: 1, Burst: 64, Most: 64, Duration: 10 * second}, 0},
 		{"bytes", "100M", 0, SendRequest{Bytes: 1473}, []int{1472},
-			pace.Schedule{Costs: []uint64{11776}, MicroRate: 100e12, Flows: 1, Burst: 1, Count: 2}, 100e6 / 11776},
+			pace.Schedule{Costs: []uint64{11776}, MicroRate: 100e12, Flows: 1, Burst: 1, Most: 1, Count: 2}, 100e6 / 11776},
 	} {
 		tt.r.Rate, tt.want.Sizes = rateOf(t, tt.rate), tt.sizes
 		o, err := newOffer(tt.r.Rate, tt.layer, tenGigabit)
@@ -96,12 +97,25 @@ func TestPacketsOf(t *testing.T) {
 	}
 }
 
-func TestDefaultBurst(t *testing.T) {
-	for pps, want := range map[float64]int{
-		0: 64, 1.0 / 60: 1, 99_999: 1, 100_000: 3, 1_000_000: 32, 2_000_000: 64, 1e9: 64,
+func TestBursts(t *testing.T) {
+	type burst struct{ planned, most int }
+	for _, tt := range []struct {
+		r    SendRequest
+		pps  float64
+		want burst
+	}{
+		{SendRequest{}, 0, burst{64, 64}},
+		{SendRequest{}, 1.0 / 60, burst{1, 1}},
+		{SendRequest{}, 100_000, burst{1, 1}},
+		{SendRequest{}, 100_001, burst{1, 64}},
+		{SendRequest{Smooth: true}, 1e9, burst{1, 1}},
+		{SendRequest{Smooth: true}, 0, burst{1, 1}},
+		{SendRequest{Burst: 9}, 1, burst{9, 9}},
+		{SendRequest{Burst: 9}, 1e9, burst{9, 9}},
 	} {
-		if got := defaultBurst(pps); got != want {
-			t.Errorf("%g packets/s: bursts of %d, want %d", pps, got, want)
+		planned, most := bursts(&tt.r, tt.pps)
+		if got := (burst{planned, most}); got != tt.want {
+			t.Errorf("%+v at %g packets/s: %+v, want %+v", tt.r, tt.pps, got, tt.want)
 		}
 	}
 }
@@ -110,12 +124,19 @@ func TestDefaultBurst(t *testing.T) {
 // so perhaps as one super-frame, take more than a millisecond of it.
 func TestBurstIsShort(t *testing.T) {
 	for pps := 1.0; pps < 1e8; pps *= 1.1 {
-		if n := defaultBurst(pps); n > 1 && float64(n)/pps > 1e-3 {
-			t.Errorf("%g packets/s: bursts of %d", pps, n)
+		for _, path := range gen.Paths {
+			s := Send{Path: &path}
+			s.Schedule.Burst, s.Schedule.Most = bursts(&SendRequest{}, pps)
+			if path.Bulk != 0 {
+				s.bulk(pps)
+			}
+			if n := s.Schedule.Most; n > 1 && float64(n)/pps > 1e-3 || s.Schedule.Burst != 1 {
+				t.Errorf("%s at %g packets/s: bursts of %d", path.Name, pps, n)
+			}
 		}
 	}
 	const pps = 20e6 / 8000 // 20 Mbit/s of 1000 bytes
-	if n := defaultBurst(pps); n != 1 {
+	if _, n := bursts(&SendRequest{}, pps); n != 1 {
 		t.Errorf("20 Mbit/s of 1000 bytes: bursts of %d, want 1", n)
 	}
 }
@@ -131,7 +152,7 @@ func TestAboveLine(t *testing.T) {
 		if _, err := newSchedule(&SendRequest{Rate: r}, &o, units.Stack{}, []int{1472}); err != nil {
 			t.Fatal(err)
 		}
-		return o.aboveLine(r, units.Stack{}, []int{1472}, link)
+		return o.aboveLine("rate", r, units.Stack{}, []int{1472}, link)
 	}
 	want := "--rate 1G is more than eth0 carries at 1 Gbit/s: at most 957.1 Mbit/s at l4 (81.27 kpps)"
 	if diff := cmp.Diff(want, warning("1G", gigabit)); diff != "" {

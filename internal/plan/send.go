@@ -34,8 +34,10 @@ type SendRequest struct {
 	Port   int    // where Host names none
 	V4, V6 bool
 
-	Rate  units.Rate // of all flows; must be given
-	Layer units.Layer
+	Rate    units.Rate // of all flows; must be given, unless a ramp or a profile is
+	Ramp    *Ramp
+	Profile Profile
+	Layer   units.Layer
 
 	Frame   int // bytes with FCS
 	Payload int // bytes
@@ -48,6 +50,7 @@ type SendRequest struct {
 	Path    string // a name of gen.Paths, or auto
 	Flows   int
 	Burst   int
+	Smooth  bool // one packet at a time
 	NoGSO   bool // no super-frames
 	Window  int  // SO_SNDBUF in bytes
 	Format  probe.Format
@@ -106,12 +109,15 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Burst == 0 && s.Path.Bursts != nil {
-		s.Schedule.Burst = s.Path.Bursts(o.pps)
+	if r.Burst == 0 && s.Path.Bulk != 0 {
+		s.bulk(o.pps)
+	}
+	if s.Path.Together != nil {
+		s.space(r.Burst, o.pps)
 	}
 	// Slower tests have nothing to gain from going past the queue, and stay in
 	// sight of captures on this host, which see only what goes by it.
-	s.Config.Bypass = s.Config.Bypass && s.Schedule.Burst > 1
+	s.Config.Bypass = s.Config.Bypass && s.Schedule.Most > 1
 	h, err := s.headers(ctx, &r, to)
 	if err != nil {
 		return nil, err
@@ -144,21 +150,68 @@ func (s *Send) schedule(r *SendRequest, to *destination) (offer, error) {
 	if err != nil {
 		return offer{}, err
 	}
-	o, err := newOffer(r.Rate, r.Layer, to.route.Link)
+	flag, profile, length, err := r.profile()
+	if err != nil {
+		return offer{}, err
+	}
+	var o offer
+	if profile != nil {
+		r.Duration, r.Rate = length, profile.most()
+		o, s.Schedule.Profile, err = profile.offers(flag, r.Layer, to.route.Link)
+	} else {
+		flag = "rate"
+		o, err = newOffer(r.Rate, r.Layer, to.route.Link)
+	}
 	if err != nil {
 		return o, err
 	}
+	rates := s.Schedule.Profile
 	if s.Schedule, err = newSchedule(r, &o, s.Stack, sizes); err != nil {
 		return o, err
 	}
+	s.Schedule.Profile = rates
 	if err := tooLittle(&s.Schedule, r.Rate); err != nil {
 		return o, err
 	}
 	s.Config.Frame = s.Stack.FrameBytes(slices.Max(sizes))
-	if w := o.aboveLine(r.Rate, s.Stack, sizes, to.route.Link); w != "" {
+	if w := o.aboveLine(flag, r.Rate, s.Stack, sizes, to.route.Link); w != "" {
 		s.Warnings = append(s.Warnings, w)
 	}
 	return o, nil
+}
+
+// bulk lets a path whose calls are dear take as many packets a call as it needs,
+// but at a rate no more than a millisecond has.
+func (s *Send) bulk(pps float64) {
+	switch {
+	case pps == 0:
+		s.Schedule.Burst, s.Schedule.Most = s.Path.Bulk, s.Path.Bulk
+	case s.Schedule.Most > 1:
+		s.Schedule.Most = min(int(pps*1e-3), s.Path.Bulk)
+	}
+}
+
+const (
+	// spacedLeast is the rate from which a path spaces packets itself that can: it
+	// waits with the processor's other work put off, which must not take long.
+	spacedLeast = 20_000 // packets a second
+	// spacedFor is how long it does at a time, which is how long a stop can take.
+	spacedFor = 50 * time.Millisecond
+	// spacedMost is the most packets that may leave together there.
+	spacedMost = 16
+)
+
+// space lets the path space the packets of one steady flow itself, as few together as
+// hold the rate; asked is how many were asked for.
+func (s *Send) space(asked int, pps float64) {
+	c := &s.Schedule
+	if pps < spacedLeast || c.Flows > 1 || len(c.Sizes) > 1 || c.Profile != nil || asked > spacedMost {
+		return
+	}
+	c.Span = spacedFor
+	if asked == 0 && c.Most > 1 { // not asked to be smooth
+		c.Burst = s.Path.Together(pps)
+	}
 }
 
 // TTLs where none was asked for: the kernel's, and for a group its own link's
@@ -237,8 +290,16 @@ func (s *Send) build(r *SendRequest, h frame.Headers) error {
 		return &UsageError{"", err.Error()}
 	}
 	s.Config.Template = t
-	s.Config.Batch = s.Schedule.Burst
+	s.Config.Batch = max(s.Schedule.Burst, s.Schedule.Most)
 	return nil
+}
+
+// profileRate is a rate of a profile as --rate takes it.
+func profileRate(o offer, micro uint64) string {
+	if micro == 0 {
+		return "0"
+	}
+	return units.Rate{Unit: o.rate.Unit, Micro: micro}.String()
 }
 
 // report is what the report says of the plan.
@@ -262,7 +323,13 @@ func (s *Send) report(r *SendRequest, to *destination, o offer) result.Config {
 		DurationS:   s.Schedule.Duration.Seconds(),
 		Count:       s.Schedule.Count,
 	}
-	if o.rate.Unit == units.Bits {
+	for _, rate := range s.Schedule.Profile {
+		c.Profile = append(c.Profile, result.RateAt{FromS: rate.From.Seconds(), Rate: profileRate(o, rate.Micro)})
+	}
+	switch {
+	case c.Profile != nil:
+		c.Rate, c.RatePps = "", 0
+	case o.rate.Unit == units.Bits:
 		c.RateBps = float64(o.rate.Micro) / units.MicrosPerUnit
 	}
 	if len(r.IMIX.Frames) == 0 {

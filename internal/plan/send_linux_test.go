@@ -73,7 +73,7 @@ func TestSendTemplate(t *testing.T) {
 	if h.SrcPort < 32768 || h.Src.String() != "10.77.0.1" || h.TTL != 64 || h.TOS != 184 || len(h.DstMAC) != 6 {
 		t.Errorf("raw headers: %+v", h)
 	}
-	if c := s.Config; c.Interface != "eth0" || c.IfIndex != eth0(t).Attrs().Index || c.Batch != s.Schedule.Burst || c.Window != 1<<20 || c.BindDevice {
+	if c := s.Config; c.Interface != "eth0" || c.IfIndex != eth0(t).Attrs().Index || c.Batch != s.Schedule.Most || c.Window != 1<<20 || c.BindDevice {
 		t.Errorf("config: %+v", c)
 	}
 	if st := s.Config.Template.Stamper; st.Format != probe.Native || st.Run == 0 || st.WallOffset == 0 {

@@ -35,8 +35,10 @@ const (
 //	42  CLOCK_TAI, ns         8  0 if unknown
 //	50  packets of the rest   8
 //	58  clock state           1
-//	59  number of runs        2
-//	61  the runs: flows - 1 as an unsigned varint, then packets less those of
+//	59  CLOCK_REALTIME, ns    8
+//	67  error bound, ns       8
+//	75  number of runs        2
+//	77  the runs: flows - 1 as an unsigned varint, then packets less those of
 //	    the run before as a signed one (Protocol Buffers' base 128)
 type EndMarker struct {
 	Run uint16
@@ -48,10 +50,13 @@ type EndMarker struct {
 	// BootID is the sender's /proc/sys/kernel/random/boot_id. Where it equals
 	// the receiver's, both read one CLOCK_MONOTONIC, unless in a time namespace.
 	BootID [16]byte
-	// Mono and TAI are CLOCK_MONOTONIC and CLOCK_TAI in ns, read together.
-	// A TAI of 0 is unknown.
-	Mono, TAI int64
-	Clock     ClockState
+	// Mono, TAI and Wall are CLOCK_MONOTONIC, CLOCK_TAI and CLOCK_REALTIME in ns,
+	// read together. A TAI of 0 is unknown.
+	Mono, TAI, Wall int64
+	Clock           ClockState
+	// ErrorBound is how far in ns the wall clock may be from true time, as the
+	// sender's kernel has it; it means nothing of a clock that nothing disciplines.
+	ErrorBound int64
 }
 
 // A FlowCount is a run of consecutive flows of which each sent as many packets.
@@ -100,7 +105,9 @@ const (
 	endTAI    = endMono + 8
 	endRest   = endTAI + 8
 	endClock  = endRest + 8
-	endRuns   = endClock + 1
+	endWall   = endClock + 1
+	endError  = endWall + 8
+	endRuns   = endError + 8
 	endSize   = endRuns + 2 // without any runs
 )
 
@@ -129,6 +136,8 @@ func AppendEnd(b []byte, e *EndMarker) []byte {
 	binary.BigEndian.PutUint64(head[endTAI:], uint64(e.TAI))
 	binary.BigEndian.PutUint64(head[endRest:], rest)
 	head[endClock] = byte(e.Clock)
+	binary.BigEndian.PutUint64(head[endWall:], uint64(e.Wall))
+	binary.BigEndian.PutUint64(head[endError:], uint64(e.ErrorBound))
 	binary.BigEndian.PutUint16(head[endRuns:], uint16(runs))
 	return b
 }
@@ -146,7 +155,10 @@ func ParseEnd(b []byte) (*EndMarker, error) {
 		BootID: [16]byte(b[endBootID:]),
 		Mono:   int64(binary.BigEndian.Uint64(b[endMono:])),
 		TAI:    int64(binary.BigEndian.Uint64(b[endTAI:])),
+		Wall:   int64(binary.BigEndian.Uint64(b[endWall:])),
 		Clock:  ClockState(b[endClock]),
+
+		ErrorBound: int64(binary.BigEndian.Uint64(b[endError:])),
 	}
 	var err error
 	runs := int(binary.BigEndian.Uint16(b[endRuns:]))
@@ -203,7 +215,7 @@ func (e *EndMarker) check(h Header) error {
 		return fmt.Errorf("%d flows, the most is %d", flows, MaxFlows)
 	case h.Flow != 0 || h.Seq != total&nativeMask || h.Sent != e.Mono&nativeMask:
 		return errors.New("header and body differ")
-	case e.Mono < 0 || e.TAI < 0:
+	case e.Mono < 0 || e.TAI < 0 || e.Wall < 0 || e.ErrorBound < 0:
 		return errors.New("negative time")
 	case e.Clock > ClockPTP:
 		return fmt.Errorf("unknown clock state %d", e.Clock)

@@ -38,12 +38,15 @@ func TestEndGolden(t *testing.T) {
 		BootID: [16]byte{0xb0, 15: 0x1d},
 		Mono:   0x0102030405060708,
 		TAI:    0x1112131415161718,
+		Wall:   0x2122232425262728,
 		Clock:  probe.ClockNTP,
+
+		ErrorBound: 0x3132333435363738,
 	}
 	want := unhex(t, "b6e1 0102 0000 00000000ebf5 030405060708"+ // 2·300 + 200·299 + 5 = 60405
 		"b000000000000000000000000000001d"+
 		"0102030405060708 1112131415161718 0000000000000005"+
-		"02 0002"+
+		"02 2122232425262728 3132333435363738 0002"+
 		"01 d804"+ // 2 flows, +300
 		"c701 01") // 200 flows, -1
 	got := probe.AppendEnd(nil, e)
@@ -121,7 +124,10 @@ func TestEndRoundTrip(t *testing.T) {
 			BootID: [16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "boot")),
 			Mono:   rapid.Int64Range(0, math.MaxInt64).Draw(t, "mono"),
 			TAI:    rapid.Int64Range(0, math.MaxInt64).Draw(t, "tai"),
+			Wall:   rapid.Int64Range(0, math.MaxInt64).Draw(t, "wall"),
 			Clock:  probe.ClockState(rapid.Uint8Max(uint8(probe.ClockPTP)).Draw(t, "clock")),
+
+			ErrorBound: rapid.Int64Range(0, math.MaxInt64).Draw(t, "error"),
 		}
 		got, err := probe.ParseEnd(probe.AppendEnd(nil, e))
 		if err != nil {
@@ -134,11 +140,11 @@ func TestEndRoundTrip(t *testing.T) {
 }
 
 func TestParseEndErrors(t *testing.T) {
+	const none = "0000000000000000"
 	head := func(seq, rest, clock, runs string) string {
 		return "b6e1 0001 0000 " + seq + " 000000000009" + "00000000000000000000000000000000" +
-			"0000000000000009 0000000000000000" + rest + clock + runs
+			"0000000000000009 0000000000000000" + rest + clock + none + none + runs
 	}
-	const none = "0000000000000000"
 	tests := []struct{ name, in, want string }{
 		{"data", "b6d1 0001 0000 000000000000 000000000000", "18 bytes are no end marker"},
 		{"header alone", "b6e1 0001 0000 000000000000 000000000000", "18 bytes are no end marker"},
@@ -154,8 +160,8 @@ func TestParseEndErrors(t *testing.T) {
 		{"sum overflows", head("000000000000", "ffffffffffffffff", "00", "0001") + "0002", "end marker: the packet counts overflow"},
 		{"clock", head("000000000000", none, "04", "0000"), "end marker: unknown clock state 4"},
 		{"negative time", "b6e1 0001 0000 000000000000 000000000009" + "00000000000000000000000000000000" +
-			"8000000000000009 0000000000000000" + none + "00 0000", "end marker: negative time"},
-		{"too long", head("000000000000", none, "00", "0000") + strings.Repeat("0", 880), "501 bytes are no end marker"},
+			"8000000000000009 0000000000000000" + none + "00" + none + none + "0000", "end marker: negative time"},
+		{"too long", head("000000000000", none, "00", "0000") + strings.Repeat("0", 848), "501 bytes are no end marker"},
 	}
 	for _, tt := range tests {
 		e, err := probe.ParseEnd(unhex(t, tt.in))

@@ -118,7 +118,9 @@ func frames(c *result.Config) string {
 
 // asked is the rate that was asked for, with all its digits and its layer.
 func asked(c *result.Config) string {
-	switch {
+	switch n := len(c.Profile); {
+	case n != 0:
+		return fmt.Sprintf("%d rates from %s to %s", n, c.Profile[0].Rate, c.Profile[n-1].Rate)
 	case c.RateBps != 0:
 		return exactly(c.RateBps, units.BitUnit) + " " + layerName(c.Layer)
 	case c.RatePps != 0:

@@ -20,7 +20,11 @@ func sendReport() *result.Report {
 			Interface: "eth0", Source: "10.77.0.1", Destination: "10.77.0.2:5201", SourceMAC: "02:00:00:00:00:01", NextHopMAC: "02:00:00:00:00:02",
 			RateBps: 500e6, RatePps: 500e6 / (8 * 8972), Rate: "500M", Layer: "l4", FrameBytes: 9018, PayloadBytes: 8972, Flows: 1, Burst: 1, DurationS: 3,
 		},
-		Sender: &result.Sender{PayloadBytes: 20898 * 8972, Seconds: 3, Rate: rateOf(6966), SentPackets: &result.SentPackets{Packets: 20898}, SentPacing: &result.SentPacing{RateErrorPPM: ptr(0.31), GapNS: &result.Percentiles{P50: 143_600, P99: 145_100, P999: 151_000, Max: 2_100_000}, LongestBurst: 1}},
+		Sender: &result.Sender{PayloadBytes: 20898 * 8972, Seconds: 3, Rate: rateOf(6966), SentPackets: &result.SentPackets{Packets: 20898}, SentPacing: &result.SentPacing{RateErrorPPM: ptr(0.31), Cadence: result.Cadence{GapNS: &result.Gaps{Percentiles: result.Percentiles{P50: 143_600, P99: 145_100, P999: 151_000, Max: 2_100_000}, Within10Percent: ptr(0.9987)}, LongestBurst: 1,
+			WorstWindow: map[string]result.Window{
+				"1s":    {Windows: 3, Least: rateOf(6965), Most: rateOf(6967), Deviation: ptr(0.0002)},
+				"100ms": {Windows: 30, Least: rateOf(6960), Most: rateOf(6970), Deviation: ptr(0.001)},
+			}}}},
 	}
 	for i := range 3 {
 		r.Intervals = append(r.Intervals, result.Interval{

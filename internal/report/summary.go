@@ -44,8 +44,9 @@ func (o Options) sent(b *strings.Builder, c *result.Config, s *result.Sender) {
 	}
 	o.line(b, ", ", nonEmpty(
 		fmt.Sprintf("sent %s, %s payload in %.3f s", count(s.Packets, "packet"), units.FormatBytes(s.PayloadBytes), s.Seconds),
-		rate, o.gaps(s),
+		rate, o.gaps(&s.Cadence),
 	)...)
+	o.windows(b, &s.Cadence)
 	if s.SuperPackets != 0 {
 		o.line(b, "", fmt.Sprintf("super-frames of up to %s, which the kernel or the device took apart (GSO)", count(uint64(s.SuperPackets), "packet")))
 	}
@@ -58,21 +59,6 @@ func (o Options) sent(b *strings.Builder, c *result.Config, s *result.Sender) {
 	if s.LatePackets != 0 {
 		o.line(b, "", count(s.LatePackets, "packet")+" left late")
 	}
-}
-
-// gaps is the distribution of the time between departures.
-func (o Options) gaps(s *result.Sender) string {
-	if s.GapNS == nil {
-		return ""
-	}
-	notes := percentiles(s.GapNS.P50, []quantile{{"p99", s.GapNS.P99}})
-	if o.Verbose {
-		notes = percentiles(s.GapNS.P50, []quantile{{"p99", s.GapNS.P99}, {"p99.9", s.GapNS.P999}, {"max", s.GapNS.Max}})
-	}
-	if s.LongestBurst != 0 {
-		notes += fmt.Sprintf(", longest burst %d", s.LongestBurst)
-	}
-	return "gaps " + units.FormatNS(s.GapNS.P50) + " (" + notes + ")"
 }
 
 // A quantile is a named value of a distribution in ns.
@@ -131,6 +117,10 @@ func (o Options) received(b *strings.Builder, r *result.Receiver) {
 	if parts := nonEmpty(jitter(r), o.ipdv(r), delay(r)); len(parts) != 0 {
 		o.line(b, " · ", parts...)
 	}
+	if gaps := o.gaps(&r.Cadence); gaps != "" && o.Verbose {
+		o.line(b, "", "arrival "+gaps)
+	}
+	o.windows(b, &r.Cadence)
 }
 
 // loss counts what arrived against what was sent. Without the sender's count
@@ -200,6 +190,9 @@ func delay(r *result.Receiver) string {
 	switch d.Clock {
 	case "synchronised":
 		clock = "synchronised clocks"
+		if d.ErrorBoundNS != nil {
+			clock += ", ±" + units.FormatNS(*d.ErrorBoundNS)
+		}
 	case "relative":
 		clock = "above the smallest"
 	}
@@ -220,6 +213,9 @@ func (o Options) cpu(b *strings.Builder, hosts []result.Host) {
 		}
 		if h.CPU.BusiestCore != nil && o.Verbose {
 			detail += ", busiest core " + cores(*h.CPU.BusiestCore)
+		}
+		if h.CPU.Steal != nil && o.Verbose {
+			detail += fmt.Sprintf(", stolen %s, taken off a processor %s", cores(*h.CPU.Steal), count(uint64(h.CPU.InvoluntarySwitches), "time"))
 		}
 		parts = append(parts, fmt.Sprintf("%s %s %% of a core (%s)", h.Role, cores(h.CPU.Process), detail))
 	}

@@ -37,38 +37,39 @@ type Direction struct {
 
 // Config is what was asked for, after defaults and the kernel's tables were applied.
 type Config struct {
-	Protocol     string  `json:"protocol"`
-	Path         string  `json:"path,omitempty"`
-	PathReason   string  `json:"path_reason,omitempty"` // why auto chose it, and why the faster ones were passed over
-	RX           string  `json:"rx,omitempty"`
-	Peer         string  `json:"peer"`
-	Direction    string  `json:"direction"`
-	Format       string  `json:"format,omitempty"`
-	Interface    string  `json:"interface,omitempty"`
-	Source       string  `json:"source,omitempty"`      // address without port
-	Destination  string  `json:"destination,omitempty"` // address:port
-	SourceMAC    string  `json:"source_mac,omitempty"`
-	NextHopMAC   string  `json:"next_hop_mac,omitempty"`
-	Gateway      string  `json:"gateway,omitempty"`
-	VLAN         *int    `json:"vlan,omitempty"`
-	RateBps      float64 `json:"rate_bps,omitempty"` // absent for a rate in packets or max
-	RatePps      float64 `json:"rate_pps,omitempty"` // absent for max
-	Rate         string  `json:"rate,omitempty"`     // as --rate takes it, in bits: "500M", "max"
-	Layer        string  `json:"layer,omitempty"`
-	FrameBytes   int     `json:"frame_bytes,omitempty"` // with FCS; absent for a mix
-	PayloadBytes int     `json:"payload_bytes,omitempty"`
-	IMIX         string  `json:"imix,omitempty"`
-	Flows        int     `json:"flows,omitempty"`
-	Burst        int     `json:"burst,omitempty"` // most packets planned back to back
-	DurationS    float64 `json:"duration_s,omitempty"`
-	OmitS        float64 `json:"omit_s,omitempty"` // seconds at the start that no total holds
-	Count        uint64  `json:"count,omitempty"`
-	Bytes        int64   `json:"bytes,omitempty"`              // of payload, where they end the test
-	TOS          int     `json:"tos,omitempty"`                // the byte of the IP header
-	WindowAsked  int     `json:"window_asked_bytes,omitempty"` // of the socket buffer at this end
-	WindowGot    int     `json:"window_got_bytes,omitempty"`   // in the same measure: half of what getsockopt says
-	MSS          int     `json:"mss_bytes,omitempty"`          // TCP maximum segment size in use
-	Congestion   string  `json:"congestion,omitempty"`         // TCP congestion control in use
+	Protocol     string   `json:"protocol"`
+	Path         string   `json:"path,omitempty"`
+	PathReason   string   `json:"path_reason,omitempty"` // why auto chose it, and why the faster ones were passed over
+	RX           string   `json:"rx,omitempty"`
+	Peer         string   `json:"peer"`
+	Direction    string   `json:"direction"`
+	Format       string   `json:"format,omitempty"`
+	Interface    string   `json:"interface,omitempty"`
+	Source       string   `json:"source,omitempty"`      // address without port
+	Destination  string   `json:"destination,omitempty"` // address:port
+	SourceMAC    string   `json:"source_mac,omitempty"`
+	NextHopMAC   string   `json:"next_hop_mac,omitempty"`
+	Gateway      string   `json:"gateway,omitempty"`
+	VLAN         *int     `json:"vlan,omitempty"`
+	RateBps      float64  `json:"rate_bps,omitempty"` // absent for a rate in packets or max
+	RatePps      float64  `json:"rate_pps,omitempty"` // absent for max
+	Rate         string   `json:"rate,omitempty"`     // as --rate takes it, in bits: "500M", "max"
+	Profile      []RateAt `json:"profile,omitempty"`  // of a rate that changes, in place of the three above
+	Layer        string   `json:"layer,omitempty"`
+	FrameBytes   int      `json:"frame_bytes,omitempty"` // with FCS; absent for a mix
+	PayloadBytes int      `json:"payload_bytes,omitempty"`
+	IMIX         string   `json:"imix,omitempty"`
+	Flows        int      `json:"flows,omitempty"`
+	Burst        int      `json:"burst,omitempty"` // most packets planned back to back
+	DurationS    float64  `json:"duration_s,omitempty"`
+	OmitS        float64  `json:"omit_s,omitempty"` // seconds at the start that no total holds
+	Count        uint64   `json:"count,omitempty"`
+	Bytes        int64    `json:"bytes,omitempty"`              // of payload, where they end the test
+	TOS          int      `json:"tos,omitempty"`                // the byte of the IP header
+	WindowAsked  int      `json:"window_asked_bytes,omitempty"` // of the socket buffer at this end
+	WindowGot    int      `json:"window_got_bytes,omitempty"`   // in the same measure: half of what getsockopt says
+	MSS          int      `json:"mss_bytes,omitempty"`          // TCP maximum segment size in use
+	Congestion   string   `json:"congestion,omitempty"`         // TCP congestion control in use
 }
 
 // An Interval is one line of the live report; times count from the start.
@@ -172,14 +173,13 @@ type SentPackets struct {
 
 // SentPacing is how packets left.
 type SentPacing struct {
-	RateErrorPPM *float64     `json:"rate_error_ppm,omitempty"` // long-run, against what was asked
-	LatePackets  uint64       `json:"late_packets"`
-	GapNS        *Percentiles `json:"gap_ns,omitempty"`        // between departures
-	LongestBurst int          `json:"longest_burst,omitempty"` // packets sent back to back
-	SuperPackets int          `json:"super_packets,omitempty"` // most packets handed to the kernel as one super-frame; absent if none were
-	Refused      uint64       `json:"refused"`                 // times that the kernel refused a packet
-	Shortfall    uint64       `json:"shortfall"`               // packets due that were given up
-	NSPerPacket  *float64     `json:"ns_per_packet,omitempty"` // the sending thread's CPU time; absent for a paced test, where it spins
+	RateErrorPPM *float64 `json:"rate_error_ppm,omitempty"` // long-run, against what was asked
+	LatePackets  uint64   `json:"late_packets"`
+	Cadence               // of departures; empty without a rate
+	SuperPackets int      `json:"super_packets,omitempty"` // most packets handed to the kernel as one super-frame; absent if none were
+	Refused      uint64   `json:"refused"`                 // times that the kernel refused a packet
+	Shortfall    uint64   `json:"shortfall"`               // packets due that were given up
+	NSPerPacket  *float64 `json:"ns_per_packet,omitempty"` // the sending thread's CPU time; absent for a paced test, where it spins
 }
 
 // Receiver is what arrived.
@@ -220,7 +220,9 @@ type Arrivals struct {
 	Corrupt            *uint64      `json:"corrupt,omitempty"`        // only with --verify
 	MergedPackets      uint64       `json:"merged_packets,omitempty"` // came in super-frames that GSO left or GRO made, and were split
 	MergedFrames       uint64       `json:"merged_frames,omitempty"`  // these super-frames
-	IPDVNS             *Percentiles `json:"ipdv_ns,omitempty"`        // of |IPDV|
+	Cadence                         // of arrivals of first copies, all flows together
+	IPDVNS             *Percentiles `json:"ipdv_ns,omitempty"` // of |IPDV|
+	PDVNS              *Percentiles `json:"pdv_ns,omitempty"`  // delay less the least (RFC 5481)
 	DelayNS            *Delay       `json:"delay_ns,omitempty"`
 }
 
@@ -239,6 +241,9 @@ type Delay struct {
 	P999  int64  `json:"p999"`
 	Max   int64  `json:"max"`
 	Clock string `json:"clock"`
+	// ErrorBoundNS is how wrong each of these can be, by what both kernels say of
+	// their clocks' distance from true time. For synchronised clocks alone.
+	ErrorBoundNS *int64 `json:"error_bound_ns,omitempty"`
 }
 
 // Ledger says where each lost packet was lost. Lost sums to what the receiver
@@ -275,6 +280,10 @@ type CPU struct {
 	System      float64  `json:"system"`
 	Softirq     *float64 `json:"softirq,omitempty"`
 	BusiestCore *float64 `json:"busiest_core,omitempty"`
+	// Steal is what the hypervisor gave to others of what this machine wanted.
+	Steal *float64 `json:"steal,omitempty"`
+	// InvoluntarySwitches is how often the kernel took this process off a processor.
+	InvoluntarySwitches int64 `json:"involuntary_switches"`
 }
 
 // Limit is what held the rate of the test, in one sentence with the numbers.

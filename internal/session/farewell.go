@@ -34,14 +34,12 @@ func farewell(s gen.Sender, p *plan.Send, pacer *pace.Pacer) error {
 func sendMarkers(s gen.Sender, m probe.EndMarker) error {
 	var failed error
 	sent := 0
+	here := readClock()
 	for i := range markers {
 		if i > 0 {
 			time.Sleep(markerGap)
 		}
-		m.Mono = linux.Monotonic()
-		if tai, ok := linux.TAI(); ok {
-			m.TAI = tai
-		}
+		here.read(&m)
 		if err := s.Mark(0, probe.AppendEnd(nil, &m)); err != nil {
 			failed = err
 		} else {
@@ -54,19 +52,10 @@ func sendMarkers(s gen.Sender, m probe.EndMarker) error {
 	return failed
 }
 
-// endMarker has what the receiver can't know: the counts, and whose clock stamped.
+// endMarker has what the receiver can't know: the counts. The clock is added as it
+// is sent.
 func endMarker(run uint16, sent []uint64) probe.EndMarker {
-	m := probe.EndMarker{Run: run, Counts: probe.CompressCounts(sent)}
-	if id, ok := linux.BootID(); ok {
-		m.BootID = id
-	}
-	if state, ok := linux.Clock(); ok {
-		m.Clock = probe.ClockUnsynchronised
-		if state.Synchronised {
-			m.Clock = probe.ClockNTP
-		}
-	}
-	return m
+	return probe.EndMarker{Run: run, Counts: probe.CompressCounts(sent)}
 }
 
 func sendFINs(s gen.Sender, st *probe.Stamper, size int, sent []uint64) error {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/result"
-	"linerate/rx/track"
 )
 
 // Receive runs the receiving half of a test. A report comes back whenever the
@@ -41,15 +39,4 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 		rep.Error = err.Error()
 	}
 	return rep, err
-}
-
-// clocks says what the sender's clock has to do with ours: equal boot ids mean
-// one clock.
-func clocks(t *track.Tracker) track.Settlement {
-	if end := t.End(); end != nil {
-		if id, ok := linux.BootID(); ok && id == end.BootID {
-			return track.Settlement{Clock: track.Same}
-		}
-	}
-	return track.Settlement{}
 }

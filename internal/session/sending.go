@@ -191,10 +191,9 @@ func (s *sending) sent() *result.Sender {
 			Packets: packets,
 		},
 		SentPacing: &result.SentPacing{
-			LatePackets:  s.stats.Late - s.omitted.late,
-			LongestBurst: s.stats.LongestBurst,
-			Refused:      s.drained.Refused,
-			Shortfall:    s.stats.Shortfall - s.omitted.short,
+			LatePackets: s.stats.Late - s.omitted.late,
+			Refused:     s.drained.Refused,
+			Shortfall:   s.stats.Shortfall - s.omitted.short,
 		},
 	}
 	if !math.IsNaN(s.stats.ErrorPPM) {
@@ -204,9 +203,7 @@ func (s *sending) sent() *result.Sender {
 		ns := float64(cpu) / float64(s.stats.Packets)
 		r.NSPerPacket = &ns
 	}
-	if g := s.stats.Gaps; g != nil {
-		r.GapNS = &result.Percentiles{P50: g.P50, P99: g.P99, P999: g.P999, Max: g.Max}
-	}
+	r.Cadence = departures(s.stats.Cadence, s.plan.Stack, &s.plan.Schedule)
 	if g, ok := s.sender.(gen.Segmenter); ok {
 		if most, _ := g.Segments(); most > 1 {
 			r.SuperPackets = most

@@ -17,10 +17,12 @@ import (
 // end brought. What comes back with an error is what could be saved.
 func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, *result.Ledger, error) {
 	stack, last := r.stack(), r.tracker.Totals()
-	res, err := r.tracker.Finish(clocks(r.tracker))
+	res, err := r.tracker.Finish(readClock().beside(r.tracker.End()))
 	r.leaveOut(&res.Summary)
 	total := r.received(&res.Summary, stack)
 	total.Foreign = res.Foreign
+	total.Cadence = arrivals(res.Cadence, stack, total)
+	r.notes = append(r.notes, contradiction(total.DelayNS)...)
 	r.flowsSeen = len(res.Flows)
 	if len(res.Flows) > 1 {
 		for _, f := range res.Flows {
@@ -106,8 +108,14 @@ func (r *receiving) received(s *track.Summary, stack units.Stack) *result.Receiv
 	if v := s.IPDV; v != nil {
 		total.IPDVNS = &result.Percentiles{P50: v.P50, P99: v.P99, P999: v.P999, Max: v.Max}
 	}
+	if v := s.PDV; v != nil {
+		total.PDVNS = &result.Percentiles{P50: v.P50, P99: v.P99, P999: v.P999, Max: v.Max}
+	}
 	if d := s.Delay; d != nil {
 		total.DelayNS = &result.Delay{Min: d.Min, P50: d.P50, P99: d.P99, P999: d.P999, Max: d.Max, Clock: d.Clock.String()}
+		if d.Clock == track.Synchronised {
+			total.DelayNS.ErrorBoundNS = &d.ErrorNS
+		}
 	}
 	return total
 }

@@ -78,7 +78,7 @@ func (s *Sender) run(ctx context.Context, w writer, p *pace.Pacer, start int64) 
 		}
 		n, rest, err := s.send(w, b)
 		// What was overslept is made up for at once.
-		p.Sent(b, n, max(now, at), at > now)
+		p.Sent(b, n, max(now, at))
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return fmt.Errorf("send after %d bytes: %w", s.Sent(), err)
 		}

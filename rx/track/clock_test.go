@@ -23,8 +23,8 @@ func TestClocks(t *testing.T) {
 		{"same", 0, Settlement{Clock: Same}, []int64{90, 50, 120}, 50, 120},
 		{"same, a year up", 0, Settlement{Clock: Same}, []int64{90, 50, 120}, 50, 120},
 		{"same, but for a time namespace", 100, Settlement{Clock: Same}, []int64{90, 50, 120}, -50, 20},
-		{"synchronised", 3 * day, Settlement{Synchronised, 3 * day}, []int64{90, 50, 120}, 50, 120},
-		{"badly synchronised", -3 * day, Settlement{Synchronised, -3*day - 70}, []int64{90, 50, 120}, -20, 50},
+		{"synchronised", 3 * day, Settlement{Clock: Synchronised, OffsetNS: 3 * day}, []int64{90, 50, 120}, 50, 120},
+		{"badly synchronised", -3 * day, Settlement{Clock: Synchronised, OffsetNS: -3*day - 70}, []int64{90, 50, 120}, -20, 50},
 		{"relative", 5*day + 77, Settlement{}, []int64{90, 50, 120}, 0, 70},
 		{"far from the first", 0, Settlement{Clock: Same}, []int64{90, 200e9, 50}, 50, 200e9},
 	} {

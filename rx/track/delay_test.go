@@ -18,9 +18,9 @@ func TestDelayVectors(t *testing.T) {
 		"edf_percentile":      percentileVector,
 		"delay_percentiles":   delayVector,
 		"skew_lp":             skewVector,
-		"four_timestamps":     nil, // round trips
-		"min_rtt_offset":      nil, // round trips
-		"skew_budget":         nil, // arithmetic, no measurement
+		"four_timestamps":     nil, // internal/clock has them
+		"min_rtt_offset":      nil,
+		"skew_budget":         skewBudgetVector,
 	})
 }
 
@@ -28,7 +28,7 @@ func TestHistogramVectors(t *testing.T) {
 	vectors(t, "histogram", map[string]func(*testing.T, vector){
 		"hdr_layout":     layoutVector,
 		"hdr_equivalent": equivalentVector,
-		"co_correct":     nil, // delay is of packets on a schedule: none is left out
+		"co_correct":     correctedVector,
 	})
 }
 
@@ -401,6 +401,66 @@ func equivalentVector(t *testing.T, v vector) {
 			}
 		}
 	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// skewBudgetVector measures packets of one delay between clocks that drift apart: all
+// variation is an error.
+func skewBudgetVector(t *testing.T, v vector) {
+	var in struct {
+		PPM     int64 `json:"skew_ppm"`
+		Spacing int64 `json:"ipdv_spacing_s"`
+		Span    int64 `json:"pdv_interval_s"`
+	}
+	type result struct {
+		IPDV  int64 `json:"ipdv_error_us"`
+		PDV   int64 `json:"pdv_error_us"`
+		Ratio int64 `json:"ratio"`
+	}
+	var want result
+	strict(t, v.Input, &in)
+	strict(t, v.Expect, &want)
+	tracker := New(Config{})
+	for seq := int64(0); seq*in.Spacing <= in.Span; seq++ {
+		sent := seq * in.Spacing * 1e9
+		feed(tracker, packet{seq: uint64(seq), sent: sent, at: sent + sent/1e6*in.PPM, size: 18})
+	}
+	r, err := tracker.Finish(Settlement{Clock: Same}) // which takes no drift out
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := result{IPDV: r.IPDV.Max / 1e3, PDV: r.PDV.Max / 1e3, Ratio: r.PDV.Max / r.IPDV.Max}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// correctedVector checks the library's correction for what a sender that waits leaves
+// out. Delays here need none: packets leave by a schedule, and those that it gave up
+// are counted.
+func correctedVector(t *testing.T, v vector) {
+	var in struct {
+		Value    int64 `json:"value"`
+		Interval int64 `json:"expected_interval"`
+	}
+	type result struct {
+		Recorded []int64 `json:"recorded"`
+	}
+	var want, got result
+	strict(t, v.Input, &in)
+	strict(t, v.Expect, &want)
+	h := hdr.New(1, reach, 3)
+	if err := h.RecordCorrectedValue(in.Value, in.Interval); err != nil {
+		t.Fatal(err)
+	}
+	for _, bar := range h.Distribution() {
+		for range bar.Count {
+			got.Recorded = append(got.Recorded, bar.From)
+		}
+	}
+	slices.Reverse(got.Recorded)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

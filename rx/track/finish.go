@@ -35,6 +35,7 @@ func (t *Tracker) Finish(s Settlement) (Result, error) {
 		r.Flows = append(r.Flows, Flow{Number: f.number, From: f.from, Summary: f.summary()})
 	}
 	t.addDelay(&r, s)
+	t.addCadence(&r)
 	return r, errors.Join(errs...)
 }
 
@@ -150,20 +151,35 @@ func (t *Tracker) addDelay(r *Result, s Settlement) {
 		driftless = t.skew.delay()
 	}
 	r.IPDV = all.ipdv.percentiles(0)
-	r.Delay = all.transit.delay(offset, s.Clock)
+	r.Delay, r.PDV = all.transit.delay(offset, s), all.transit.variation()
 	for i, f := range t.flows {
 		if f.delays != t.later {
 			r.Flows[i].IPDV = f.delays.ipdv.percentiles(0)
-			r.Flows[i].Delay = f.delays.transit.delay(offset, s.Clock)
+			r.Flows[i].Delay, r.Flows[i].PDV = f.delays.transit.delay(offset, s), f.delays.transit.variation()
 		}
 	}
 	if driftless != nil { // only the total's sample can do without the drift
-		r.Delay = driftless
+		r.Delay, r.PDV = driftless, &driftless.Percentiles
 		for i := range r.Flows {
-			r.Flows[i].Delay = nil
+			r.Flows[i].Delay, r.Flows[i].PDV = nil, nil
 		}
 		if len(r.Flows) == 1 {
-			r.Flows[0].Delay = driftless
+			r.Flows[0].Delay, r.Flows[0].PDV = r.Delay, r.PDV
 		}
 	}
+}
+
+// addCadence adds how evenly packets came. The nominal gap is the mean one: the
+// receiver is not told the rate.
+func (t *Tracker) addCadence(r *Result) {
+	if t.watch == nil {
+		return
+	}
+	first, last := t.watch.Span()
+	mean := 0.0
+	if seen, before := t.watch.Seen(); before > 0 {
+		mean = float64(last-first) / float64(seen-1)
+	}
+	c := t.watch.Result(last+int64(mean+0.5), mean)
+	r.Cadence = &c
 }

@@ -3,6 +3,7 @@ package track
 import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
+	"linerate/internal/cadence"
 	"linerate/internal/probe"
 )
 
@@ -57,6 +58,10 @@ func (t *Tracker) Load(k *Kernel) {
 		t.last = max(t.last, f.last)
 	}
 }
+
+// LoadCadence takes how the first copies came, once that is final; nil if it is not
+// known.
+func (t *Tracker) LoadCadence(w *cadence.Watch) { t.watch = w }
 
 // A KernelWindow is what a flow's loss periods are settled by.
 type KernelWindow struct {

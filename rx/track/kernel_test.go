@@ -25,6 +25,7 @@ func copyTo(to, from *Tracker) {
 
 // copyRest is for the end.
 func copyRest(to, from *Tracker) {
+	to.LoadCadence(from.watch)
 	for _, f := range from.flows {
 		w := KernelWindow{Run: f.run, Gaps: f.bursts.Gaps, Lost: f.bursts.Lost, Longest: f.bursts.Max, Bursts: f.bursts.count}
 		for i, seen := range f.seen {

@@ -1,6 +1,9 @@
 package track
 
-import "linerate/internal/probe"
+import (
+	"linerate/internal/cadence"
+	"linerate/internal/probe"
+)
 
 // A Clock says what the sender's clock has to do with this host's.
 type Clock uint8
@@ -23,6 +26,7 @@ type Settlement struct {
 	// transmit time: common time less CLOCK_MONOTONIC here, less the same at the
 	// sender. It is 0 where both stamp common time.
 	OffsetNS int64
+	ErrorNS  int64 // how wrong OffsetNS can be
 }
 
 // A Result is what a test came to. Of the total, Sent and Lost are right even
@@ -31,6 +35,9 @@ type Settlement struct {
 type Result struct {
 	Summary
 	Foreign uint64 // see Totals
+	// Cadence is of the arrivals of first copies of all flows; nil without any, and
+	// where several CPUs took them in at once.
+	Cadence *cadence.Result
 	Flows   []Flow // in ascending order of Number
 }
 
@@ -53,6 +60,7 @@ type Summary struct {
 	JitterNS         *int64       // RFC 3550's, of the total the mean over flows; nil before two packets
 	IPDV             *Percentiles // of its absolute value; nil if none was defined
 	IPDVUndefined    uint64       // first copies that came out of turn or behind a loss
+	PDV              *Percentiles // delay less the least (RFC 5481); nil where Delay is
 	Delay            *Delay       // nil without packets, and where it is known for all flows together only
 }
 
@@ -66,7 +74,8 @@ type Percentiles struct {
 // Delay is one-way delay. For Relative it is delay above the least of any flow.
 type Delay struct {
 	Percentiles
-	Clock Clock
+	Clock   Clock
+	ErrorNS int64 // how wrong each can be, for Synchronised
 	// Drift is how much faster this host's clock ran than the sender's, in
 	// ns a ns. It has been removed, and the percentiles but for the extremes are
 	// of a random sample. Nil if it wasn't looked for: in a test of less than a

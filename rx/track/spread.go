@@ -84,10 +84,19 @@ func (s *spread) percentiles(offset int64) *Percentiles {
 }
 
 // delay is of transits, all moved by an offset; nil if there are none.
-func (s *spread) delay(offset int64, clock Clock) *Delay {
+func (s *spread) delay(offset int64, by Settlement) *Delay {
 	p := s.percentiles(offset)
 	if p == nil {
 		return nil
 	}
-	return &Delay{Percentiles: *p, Clock: clock}
+	return &Delay{Percentiles: *p, Clock: by.Clock, ErrorNS: by.ErrorNS}
+}
+
+// variation is of transits above the least (RFC 5481 section 4.2); nil if there are
+// none.
+func (s *spread) variation() *Percentiles {
+	if s.count() == 0 {
+		return nil
+	}
+	return s.percentiles(-s.min)
 }

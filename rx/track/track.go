@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/netip"
 
+	"linerate/internal/cadence"
 	"linerate/internal/probe"
 )
 
@@ -102,6 +103,7 @@ type Tracker struct {
 	end       *probe.EndMarker
 	later     *delays // of the flows beyond ownDelays
 	skew      skew
+	watch     *cadence.Watch // of first copies, all flows; nil until one came
 }
 
 // New returns a tracker that has seen nothing.
@@ -225,6 +227,7 @@ func (t *Tracker) accept(f *flow, a *arrival) {
 	if !f.count(a) {
 		return
 	}
+	t.watch.Add(a.at, cadence.Load{Packets: 1, Bytes: uint64(a.size)}, t.watch.Mean())
 	transit := t.wrap(t.raw(a) - t.base)
 	f.delays.transit.record(transit)
 	if ipdv, ok := f.vary.next(a.seq, transit); ok {
@@ -238,6 +241,7 @@ func (t *Tracker) accept(f *flow, a *arrival) {
 func (t *Tracker) start(a *arrival) {
 	t.started, t.run = true, a.run
 	t.first, t.base = a.at, t.raw(a)
+	t.watch = cadence.New(a.at)
 	if t.end != nil && t.end.Run != a.run {
 		t.end = nil
 	}

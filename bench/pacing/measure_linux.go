@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"linerate/bench/peer"
+	"linerate/bpf"
+	"linerate/internal/host"
+	"linerate/internal/lab"
+	"linerate/internal/linux"
+	"linerate/internal/probe"
+)
+
+const (
+	warmUp = 700 * time.Millisecond // a program may first shake hands with its server
+	// stampsMost bounds the memory of a run: 8 bytes each.
+	stampsMost = 1 << 23
+)
+
+// A bench is the lab in which programs are measured.
+type bench struct {
+	lab      *lab.Lab
+	dir      string // for files that a program needs
+	linerate string
+	length   time.Duration // of a run
+}
+
+// measure runs a program for a while and returns when its packets came, of which
+// there ought to be so many a second.
+func (b *bench) measure(p peer.Program, frame int, pps float64) (a arrivals, err error) {
+	l := b.lab
+	target := &peer.Target{
+		Interface: l.A().Interface, Source: l.A().Addr4, Addr: l.B().Addr4,
+		SrcMAC: l.A().MAC, DstMAC: l.B().MAC, Frame: frame, Dir: b.dir, Linerate: b.linerate,
+	}
+	if p.Server != nil {
+		end, err := l.B().Background(p.Server())
+		if err != nil {
+			return a, err
+		}
+		defer end(0)
+		time.Sleep(200 * time.Millisecond)
+	}
+	send, err := p.Send(target)
+	if err != nil {
+		return a, err
+	}
+	var said strings.Builder
+	send.Stdout, send.Stderr = &said, &said
+	end, err := l.A().Background(send)
+	if err != nil {
+		return a, err
+	}
+	defer end(0)
+	time.Sleep(warmUp)
+	a.every = 1 + int(pps*b.length.Seconds()*1.2)/stampsMost
+	var counter *bpf.Counter
+	err = l.B().Do(func() error {
+		link, err := host.LinkByName(l.B().Interface)
+		if err != nil {
+			return err
+		}
+		counter, err = bpf.AttachCounter(link.Index, bpf.Filter{
+			Port: peer.Port, EndMagic: probe.MagicEnd, Drop: true, Stamps: stampsMost, Every: a.every,
+		})
+		return err
+	})
+	if err != nil {
+		return a, err
+	}
+	time.Sleep(b.length)
+	a.at, err = counter.Stamps()
+	if err = errors.Join(err, counter.Close()); err == nil && len(a.at) == 0 {
+		err = fmt.Errorf("%s sent nothing at %d bytes: %s", p.Name, frame, strings.Join(strings.Fields(said.String()), " "))
+	}
+	return a, err
+}
+
+// An idle is how the machine treats a thread that does nothing but look at the clock.
+type idle struct {
+	length  time.Duration
+	away    time.Duration // in looks that took longer than 1 µs
+	times   int
+	longest time.Duration
+}
+
+// spin looks at the clock for a while.
+func spin(length time.Duration) (r idle) {
+	const look = time.Microsecond
+	begun := linux.Monotonic()
+	for last := begun; ; {
+		now := linux.Monotonic()
+		if d := time.Duration(now - last); d > look {
+			r.away += d
+			r.times++
+			r.longest = max(r.longest, d)
+		}
+		if last = now; now-begun >= int64(length) {
+			r.length = time.Duration(now - begun)
+			return r
+		}
+	}
+}
+
+// busy keeps a processor busy with a process until it is ended.
+func busy() (end func(), err error) {
+	cmd := exec.Command("sh", "-c", "while :; do :; done")
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = cmd.Process.Kill() // it may be gone
+		_ = cmd.Wait()         // killed
+	}, nil
+}
