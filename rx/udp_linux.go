@@ -3,6 +3,7 @@ package rx
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -129,6 +130,9 @@ func (r *udp) Window() int { return r.window }
 
 // Drops implements Receiver.
 func (r *udp) Drops() (Drops, error) {
+	if r.fds == nil {
+		return Drops{}, r.wrap(os.ErrClosed)
+	}
 	var sum Drops
 	for i, fd := range r.fds {
 		n, err := linux.SocketDrops(fd)
