@@ -260,23 +260,6 @@ type Stage struct {
 	Advice   string  `json:"advice,omitempty"`
 }
 
-// Host is one end of the test. CPU figures are in cores: 1 is one core busy.
-type Host struct {
-	Role   string `json:"role"` // sender, receiver
-	CPU    *CPU   `json:"cpu,omitempty"`
-	Kernel string `json:"kernel,omitempty"`
-	Arch   string `json:"arch,omitempty"`
-}
-
-// CPU is in cores, over the test.
-type CPU struct {
-	Process     float64  `json:"process"`
-	User        float64  `json:"user"`
-	System      float64  `json:"system"`
-	Softirq     *float64 `json:"softirq,omitempty"`
-	BusiestCore *float64 `json:"busiest_core,omitempty"`
-}
-
 // Limit is what held the rate of the test, in one sentence with the numbers.
 type Limit struct {
 	By  string `json:"by"`
