@@ -57,7 +57,7 @@ var rooms = map[string][]string{
 	"internal/iperf3":  {},
 	"internal/ledger":  {"internal/result"},
 	"internal/report":  {"internal/result", "internal/units"},
-	"internal/host":    {"internal/result", "internal/linux"},
+	"internal/host":    {"bpf", "internal/result", "internal/linux"},
 	"bpf":              {},
 	"internal/lab":     {"bpf"},
 	"gen/frame":        {"internal/probe", "internal/units"},

@@ -48,7 +48,7 @@ type NIC struct {
 
 // Quota is what a control group allows a process, and what that cost it.
 type Quota struct {
-	Cores            *float64 `json:"cores,omitempty"`   // CPU time a second; absent if no more than its effect is known
+	Cores            float64 `json:"cores"`             // CPU time a second
 	ThrottledPeriods uint64   `json:"throttled_periods"` // in which the quota was used up
 	ThrottledS       float64  `json:"throttled_s"`
 }
