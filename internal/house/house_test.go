@@ -55,7 +55,7 @@ var rooms = map[string][]string{
 	"internal/tally":   {},
 	"internal/house":   {},
 	"internal/iperf3":  {},
-	"internal/ledger":  {"internal/result"},
+	"internal/ledger":  {"internal/result", "internal/units"},
 	"internal/report":  {"internal/result", "internal/units"},
 	"internal/host":    {"bpf", "internal/result", "internal/linux"},
 	"bpf":              {},

@@ -49,8 +49,8 @@ type NIC struct {
 // Quota is what a control group allows a process, and what that cost it.
 type Quota struct {
 	Cores            float64 `json:"cores"`             // CPU time a second
-	ThrottledPeriods uint64   `json:"throttled_periods"` // in which the quota was used up
-	ThrottledS       float64  `json:"throttled_s"`
+	ThrottledPeriods uint64  `json:"throttled_periods"` // in which the quota was used up
+	ThrottledS       float64 `json:"throttled_s"`
 }
 
 // CPU is in cores: 1 is one core busy. Process, User, System and BusiestThread

@@ -39,18 +39,18 @@ type conductor struct {
 	do    chan func()
 	stop  context.CancelFunc // ends all legs
 
-	before, after host.CPUTimes // what this host did until the legs began, and until they ended
-	errCPU        error
+	meter *host.Meter // what this host counts
 }
 
-// newConductor prepares to run a test over an interface, 0 for none in particular.
-func newConductor(rep *result.Report, o Observer, ifindex int) (*conductor, error) {
+// newConductor prepares to run a test over an interface, 0 for none in particular,
+// and begins to count what becomes of its flow at this host.
+func newConductor(rep *result.Report, o Observer, ifindex int, flow host.Flow) (*conductor, error) {
 	link, err := watch(ifindex)
 	if err != nil {
 		return nil, err
 	}
 	return &conductor{
-		rep: rep, o: o, link: link, board: board{rep: rep, o: o},
+		rep: rep, o: o, link: link, board: board{rep: rep, o: o}, meter: host.OpenMeter(ifindex, flow),
 		do: make(chan func(), 64), // so that a slow terminal does not hold a worker
 	}, nil
 }
@@ -58,10 +58,6 @@ func newConductor(rep *result.Report, o Observer, ifindex int) (*conductor, erro
 // conduct runs legs until all of them have ended, and stops them if the link
 // fails. What a part of the board shows is its leg's.
 func (c *conductor) conduct(ctx context.Context, legs ...leg) error {
-	var err error
-	if c.before, err = host.ReadCPU(); err != nil {
-		return err
-	}
 	var running context.Context
 	running, c.stop = context.WithCancel(ctx)
 	defer c.stop()
@@ -74,7 +70,7 @@ func (c *conductor) conduct(ctx context.Context, legs ...leg) error {
 				c.do <- func() { c.board.add(part, iv) }
 			})
 			if working.Add(-1) == 0 {
-				c.after, c.errCPU = host.ReadCPU()
+				c.meter.Worked()
 			}
 			ended <- errors.Join(err, l.finish())
 		}()
@@ -129,11 +125,13 @@ func progressOf(legs []leg) string {
 }
 
 // host is this end of the test.
-func (c *conductor) host(role string) []result.Host {
-	if c.errCPU != nil {
-		return nil
-	}
-	return []result.Host{thisHost(role, c.before, c.after)}
+func (c *conductor) host(role string) *result.Host {
+	h := c.meter.Total()
+	h.Role = role
+	return h
 }
 
-func (c *conductor) close() { c.link.close() }
+func (c *conductor) close() {
+	c.link.close()
+	c.meter.Close()
+}

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"linerate/internal/host"
 	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/result"
@@ -23,7 +22,6 @@ type receiving struct {
 	plan     *plan.Receive
 	receiver rx.Receiver
 	tracker  *track.Tracker // the worker's while it runs
-	before   *host.Snapshot // this host's counters at the start; nil if unknown
 	since    time.Time      // of the ticks; its zero value stands for the first arrival
 	start    int64          // the same in ns of CLOCK_MONOTONIC; 0 for the first arrival
 	begun    time.Time
@@ -56,9 +54,6 @@ func openReceiving(p *plan.Receive) (*receiving, error) {
 	r := &receiving{
 		plan: p, receiver: receiver, tracker: track.New(p.Track), begun: time.Now(),
 		flows: make([]track.FlowTotal, len(p.Streams)),
-	}
-	if r.before, err = host.ReadSnapshot(p.Config.IfIndex); err != nil {
-		r.before = nil // the ledger knows less
 	}
 	if n, ok := receiver.(rx.Noted); ok && n.Note() != "" {
 		r.notes = append(r.notes, n.Note())

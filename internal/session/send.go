@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"linerate/internal/ledger"
 	"linerate/internal/plan"
 	"linerate/internal/result"
 )
@@ -20,7 +21,7 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 	if err := s.describe(rep.Config); err != nil {
 		return nil, err
 	}
-	c, err := newConductor(rep, o, p.Config.IfIndex)
+	c, err := newConductor(rep, o, p.Config.IfIndex, s.flow())
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +30,10 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 	err = c.conduct(ctx, s)
 	c.board.end()
 	rep.Sender = s.sent()
-	rep.Hosts = c.host("sender")
+	here := c.host("sender")
+	here.Socket = s.socket()
+	rep.Hosts = []result.Host{*here}
+	rep.Limit = ledger.Limit(ledger.Test{Config: rep.Config, Sender: rep.Sender, SenderHost: here}, nil)
 	rep.Warnings = append(rep.Warnings, s.notes...)
 	if err != nil {
 		rep.Error = err.Error()

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"strings"
 	"time"
 
 	"linerate/gen"
 	"linerate/gen/pace"
+	"linerate/internal/host"
 	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/result"
@@ -64,6 +66,19 @@ func (s *sending) describe(c *result.Config) error {
 	got, err := w.Window()
 	c.WindowGot = got / kernelDoubles
 	return err
+}
+
+// flow is where the packets go.
+func (s *sending) flow() host.Flow {
+	to, _ := netip.ParseAddrPort(s.plan.Report.Destination)
+	return flow(to, s.plan.Config.Template.Stamper.Format)
+}
+
+// socket is what the path says of itself.
+func (s *sending) socket() *result.Socket {
+	var c result.Config
+	_ = s.describe(&c) // which has been said when it was opened
+	return &result.Socket{Raw: s.plan.Path.Family == gen.Raw, WindowAsked: c.WindowAsked, WindowGot: c.WindowGot}
 }
 
 func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
