@@ -20,6 +20,7 @@ type Flow struct {
 type Meter struct {
 	source      source
 	first, last reading
+	worked      *CPUTimes // when the work was done; nil until then
 }
 
 // reading is what a host had counted at one moment. What is unknown is nil.
@@ -55,9 +56,20 @@ func (m *Meter) Lap() *result.Host {
 	return m.since(&before, &m.last)
 }
 
+// Worked says that the test's work is done: what the processor does from now on,
+// while the last packets are on their way, is left out of the total.
+func (m *Meter) Worked() {
+	if cpu, err := ReadCPU(); err == nil {
+		m.worked = &cpu
+	}
+}
+
 // Total is what the host counted since the meter was opened.
 func (m *Meter) Total() *result.Host {
 	now := m.source.read()
+	if m.worked != nil {
+		now.cpu = *m.worked
+	}
 	return m.since(&m.first, &now)
 }
 

@@ -5,42 +5,14 @@ package ledger
 
 import "linerate/internal/result"
 
-// An Account is what is known of one direction of a test.
-type Account struct {
-	Sent    *uint64 // by the sender's count; nil if that is unknown
-	Packets uint64  // that arrived, duplicates included
-	Arrived uint64  // first copies
-	Lost    uint64  // at least so many, if the sender's count is unknown
-	IPv6    bool
-
-	Sender   SenderEnd
-	Receiver ReceiverEnd
-}
-
-// A SenderEnd is what the sending end knows.
-type SenderEnd struct {
-	Host *result.Host // nil if unknown: no peer of ours
-	// Raw says that frames were handed to the device or its queue, which told of
-	// each that it refused: a refused frame is not sent, and so can't be lost.
-	Raw     bool
-	Refused uint64
-	Super   int // most packets in a super-frame; 0 or 1 if none was made
-}
-
-// A ReceiverEnd is what the receiving end knows.
-type ReceiverEnd struct {
-	Host *result.Host // nil if unknown
-	// Raw says that frames were taken from beneath the host's IP, which then
-	// lost none of them, whatever it counted.
-	Raw    bool
-	Merged bool // some packets came merged into super-frames
-
-	// SocketDrops are the UDP socket's own: no room in its buffer, or a wrong
-	// checksum; nil if there is no such socket or the system does not tell.
-	SocketDrops  *uint64
-	ProgramDrops uint64 // of a raw path's ring or map
-	WindowAsked  int    // receive buffer in bytes
-	WindowGot    int
+// A Test is what is known of one direction of a test when it is over. What is
+// unknown is nil: all of the other end, if it is no linerate.
+type Test struct {
+	Config                   *result.Config
+	IPv6                     bool
+	Sender                   *result.Sender
+	Receiver                 *result.Receiver
+	SenderHost, ReceiverHost *result.Host
 }
 
 // A claim is what one stage may have lost: no fewer than low and no more than
@@ -52,12 +24,20 @@ type claim struct {
 
 // Settle says where the packets went that did not arrive. What counters prove
 // stands as packets, what they allow on top as at_most, and what none of them
-// proves stays unexplained: together exactly what was lost.
-func Settle(a Account) *result.Ledger {
-	l := &result.Ledger{Sent: a.Sent, Arrived: a.Arrived, Lost: []result.Stage{}}
-	before := []claim{a.senderQueue(), a.senderNIC()}
-	after := []claim{a.receiverNIC(), a.backlog(), a.filter(), a.socket(), a.program()}
-	left := a.Lost
+// proves stays unexplained: together exactly what was lost. It is nil for a test
+// whose arrivals were not counted in packets.
+func Settle(t Test) *result.Ledger {
+	if t.Receiver == nil || t.Receiver.ArrivedPackets == nil {
+		return nil
+	}
+	l := &result.Ledger{Arrived: t.Receiver.Unique, Lost: []result.Stage{}}
+	if !t.Receiver.LossIsLowerBound {
+		sent := t.sent()
+		l.Sent = &sent
+	}
+	before := []claim{t.senderQueue(), t.senderNIC()}
+	after := []claim{t.receiverNIC(), t.backlog(), t.filter(), t.socket(), t.program()}
+	left := t.Receiver.Lost
 	take := func(claims []claim) {
 		for i := range claims {
 			claims[i].Packets = min(claims[i].low, left)
@@ -67,7 +47,7 @@ func Settle(a Account) *result.Ledger {
 	take(before)
 	take(after)
 	// What both hosts prove to be lost between them is what no host lost.
-	between := []claim{a.network(before, after[0])}
+	between := []claim{t.network(before, after[0], left)}
 	take(between)
 	for _, claims := range [][]claim{before, between, after} {
 		for _, c := range claims {

@@ -7,16 +7,6 @@ import (
 	"linerate/internal/units"
 )
 
-// A Test is what is known of one direction of a test when it is over. What is
-// unknown is nil.
-type Test struct {
-	Config                   *result.Config
-	Sender                   *result.Sender
-	Receiver                 *result.Receiver
-	Ledger                   *result.Ledger
-	SenderHost, ReceiverHost *result.Host
-}
-
 // Shares from which on something counts as being at its end.
 const (
 	kept     = 0.98 // of the rate asked for: it was reached
@@ -26,10 +16,14 @@ const (
 	hindered = 0.05 // of the time
 )
 
-// Limit says what held the rate back; nil if that is not known. Of several it is
-// the one nearest to the packets: what took them, then what kept the sender.
-func Limit(t Test) *result.Limit {
-	rules := []func(*Test) *result.Limit{(*Test).loss, (*Test).rate, (*Test).quota, (*Test).link}
+// Limit says what held the rate back, with what Settle says of the same test; nil
+// if that is not known. Of several it is the one nearest to the packets: what took
+// them, then what kept the sender.
+func Limit(t Test, l *result.Ledger) *result.Limit {
+	if by := t.loss(l); by != nil {
+		return by
+	}
+	rules := []func(*Test) *result.Limit{(*Test).rate, (*Test).quota, (*Test).link}
 	if t.Config.Protocol == "tcp" {
 		rules = append(rules, (*Test).window, (*Test).receiverCore, (*Test).senderCore, (*Test).congestion)
 	} else {
@@ -75,7 +69,7 @@ func (t *Test) achieved() *result.Rate {
 
 // asked is the rate asked for in words, empty for none, and whether it was reached.
 func (t *Test) asked(got *result.Rate) (words string, reached bool) {
-	short := t.Sender != nil && t.Sender.SentPackets != nil && t.Sender.Shortfall > 0
+	short := t.Sender != nil && t.Sender.SentPacing != nil && t.Sender.Shortfall > 0
 	switch c := t.Config; {
 	case c.RateBps > 0:
 		return units.FormatBits(c.RateBps), !short && got != nil && at(got, c.Layer) >= kept*c.RateBps

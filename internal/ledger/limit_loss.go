@@ -20,15 +20,15 @@ var stages = map[string]string{
 
 // loss is the place that took so many packets that less arrived than was sent.
 // What a filter refuses is no matter of rate.
-func (t *Test) loss() *result.Limit {
-	if t.Ledger == nil || t.Receiver == nil || t.Receiver.ArrivedPackets == nil {
+func (t *Test) loss(l *result.Ledger) *result.Limit {
+	if l == nil || t.Receiver == nil || t.Receiver.ArrivedPackets == nil {
 		return nil
 	}
 	sent := t.Receiver.Unique + t.Receiver.Lost
 	var worst *result.Stage
-	for i, s := range t.Ledger.Lost {
+	for i, s := range l.Lost {
 		if stages[s.Stage] != "" && (worst == nil || s.Packets > worst.Packets) {
-			worst = &t.Ledger.Lost[i]
+			worst = &l.Lost[i]
 		}
 	}
 	if worst == nil || float64(worst.Packets) < notable*float64(sent) || worst.Packets == 0 {
@@ -39,8 +39,8 @@ func (t *Test) loss() *result.Limit {
 	case "receiver_buffer", "receiver_ring":
 		// A program that keeps up needs little room, so look at what it lacked.
 		for _, e := range t.ends() {
-			if l := e.throttled(); e.role == receiver && l != nil {
-				return l
+			if by := e.throttled(); e.role == receiver && by != nil {
+				return by
 			}
 		}
 		if core := t.atItsEnd(t.ReceiverHost); core != "" {

@@ -27,7 +27,7 @@ func (t *Test) queue() *result.Limit {
 
 // device is one that had no room for packets while the sender had time.
 func (t *Test) device() *result.Limit {
-	if t.Sender == nil || t.Sender.SentPackets == nil || float64(t.Sender.Refused) < notable*float64(t.Sender.Packets) || t.Sender.Refused == 0 {
+	if t.Sender == nil || t.Sender.SentPacing == nil || t.Sender.SentPackets == nil || float64(t.Sender.Refused) < notable*float64(t.Sender.Packets) || t.Sender.Refused == 0 {
 		return nil
 	}
 	if allowance := nic(t.SenderHost, sender).evidence("ethtool_allowance_pps", "ethtool_allowance_out"); allowance != "" {
@@ -39,7 +39,7 @@ func (t *Test) device() *result.Limit {
 // pacing is a schedule that the sender could not keep though nothing else held it.
 func (t *Test) pacing() *result.Limit {
 	asked, _ := t.asked(t.achieved())
-	if asked == "" || t.Sender == nil || t.Sender.SentPackets == nil || t.Sender.Shortfall == 0 {
+	if asked == "" || t.Sender == nil || t.Sender.SentPacing == nil || t.Sender.Shortfall == 0 {
 		return nil
 	}
 	return limit("pacing", "%d packets of %s were due while the sender was not running, %d left late", t.Sender.Shortfall, asked, t.Sender.LatePackets)

@@ -22,36 +22,36 @@ const (
 	copied                // a copy for another listener, or one that a raw path has already
 )
 
-// reasons are those whose kind or cure is known.
+// reasons are those whose kind or cure is known. IFACE stands for the interface.
 var reasons = map[string]struct {
 	kind   kind
 	advice string
 }{
-	"QDISC_DROP":       {inQueue, "send slower, or give the queue more room: tc qdisc replace dev %[1]s root pfifo limit 10000"},
-	"QDISC_OVERLIMIT":  {inQueue, "send slower, or give the queue more room: tc qdisc replace dev %[1]s root pfifo limit 10000"},
+	"QDISC_DROP":       {inQueue, "send slower, or give the queue more room: tc qdisc replace dev IFACE root pfifo limit 10000"},
+	"QDISC_OVERLIMIT":  {inQueue, "send slower, or give the queue more room: tc qdisc replace dev IFACE root pfifo limit 10000"},
 	"QDISC_CONGESTED":  {inQueue, "send slower: the queue signals congestion by drops"},
 	"QDISC_BURST_DROP": {inQueue, "send slower, or in shorter bursts: --burst 1"},
-	"CAKE_FLOOD":       {inQueue, "send slower, or without cake: tc qdisc replace dev %[1]s root pfifo"},
-	"FQ_BAND_LIMIT":    {inQueue, "tc qdisc change dev %[1]s root fq limit 100000"},
-	"FQ_FLOW_LIMIT":    {inQueue, "tc qdisc change dev %[1]s root fq flow_limit 10000"},
-	"FQ_HORIZON_LIMIT": {inQueue, "tc qdisc change dev %[1]s root fq horizon_cap"},
-	"TC_EGRESS":        {inQueue, "a tc filter drops them: tc filter show dev %[1]s egress"},
+	"CAKE_FLOOD":       {inQueue, "send slower, or without cake: tc qdisc replace dev IFACE root pfifo"},
+	"FQ_BAND_LIMIT":    {inQueue, "tc qdisc change dev IFACE root fq limit 100000"},
+	"FQ_FLOW_LIMIT":    {inQueue, "tc qdisc change dev IFACE root fq flow_limit 10000"},
+	"FQ_HORIZON_LIMIT": {inQueue, "tc qdisc change dev IFACE root fq horizon_cap"},
+	"TC_EGRESS":        {inQueue, "a tc filter drops them: tc filter show dev IFACE egress"},
 	"NEIGH_CREATEFAIL": {inQueue, "the neighbour table is full: sysctl -w net.ipv4.neigh.default.gc_thresh3=8192"},
-	"NEIGH_FAILED":     {inQueue, "the next hop did not answer for its MAC address: ip neigh show dev %[1]s"},
-	"NEIGH_QUEUEFULL":  {inQueue, "the next hop did not answer for its MAC address in time: ip neigh show dev %[1]s"},
-	"NEIGH_DEAD":       {inQueue, "the next hop's entry was removed: ip neigh show dev %[1]s"},
+	"NEIGH_FAILED":     {inQueue, "the next hop did not answer for its MAC address: ip neigh show dev IFACE"},
+	"NEIGH_QUEUEFULL":  {inQueue, "the next hop did not answer for its MAC address in time: ip neigh show dev IFACE"},
+	"NEIGH_DEAD":       {inQueue, "the next hop's entry was removed: ip neigh show dev IFACE"},
 	"IP_OUTNOROUTES":   {inQueue, "there is no route any more: ip route"},
 
-	"DEV_READY": {inDevice, "the link was down: ip -s link show dev %[1]s"},
-	"FULL_RING": {inDevice, "give the device more room: ethtool -G %[1]s tx 4096"},
+	"DEV_READY": {inDevice, "the link was down: ip -s link show dev IFACE"},
+	"FULL_RING": {inDevice, "give the device more room: ethtool -G IFACE tx 4096"},
 
-	"CPU_BACKLOG": {inBacklog, "sysctl -w net.core.netdev_max_backlog=10000, or spread the load: echo f > /sys/class/net/%[1]s/queues/rx-0/rps_cpus"},
+	"CPU_BACKLOG": {inBacklog, "sysctl -w net.core.netdev_max_backlog=10000, or spread the load: echo f > /sys/class/net/IFACE/queues/rx-0/rps_cpus"},
 
 	"SOCKET_RCVBUFF": {inSocket, ""}, "PROTO_MEM": {inSocket, ""}, "SOCKET_BACKLOG": {inSocket, ""},
 	"PACKET_SOCK_ERROR": {copied, ""}, "SOCKET_FILTER": {copied, ""}, "SOCKET_CLOSE": {copied, ""}, "DUP_FRAG": {copied, ""},
 
 	"NETFILTER_DROP":     {inFilter, "a firewall rule drops them: nft list ruleset"},
-	"IP_RPFILTER":        {inFilter, "no route leads back to the sender's address: sysctl -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.%[1]s.rp_filter=0, or mend the route"},
+	"IP_RPFILTER":        {inFilter, "no route leads back to the sender's address: sysctl -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.IFACE.rp_filter=0, or mend the route"},
 	"IP_LOCAL_SOURCE":    {inFilter, "the sender's address is this host's own: give it another"},
 	"IP_INVALID_SOURCE":  {inFilter, "the sender's address is not one that may send: see --src"},
 	"IP_LOCALNET":        {inFilter, "loopback addresses are refused from outside"},
@@ -60,8 +60,8 @@ var reasons = map[string]struct {
 	"IP_CSUM":            {inFilter, "something on the way changes headers: compare captures at both ends"},
 	"FRAG_REASM_TIMEOUT": {inFilter, "send what fits the path in one packet: linerate mtu HOST finds the size"},
 	"FRAG_TOO_FAR":       {inFilter, "fragments overtook each other: send what fits the path in one packet"},
-	"TC_INGRESS":         {inFilter, "a tc filter drops them: tc filter show dev %[1]s ingress"},
-	"XDP":                {inFilter, "an XDP program drops them: ip link show dev %[1]s"},
+	"TC_INGRESS":         {inFilter, "a tc filter drops them: tc filter show dev IFACE ingress"},
+	"XDP":                {inFilter, "an XDP program drops them: ip link show dev IFACE"},
 	"OTHERHOST":          {inFilter, "they came with another host's MAC address: see --dst-mac, and the neighbour table of the sender"},
 	"IP_INADDRERRORS":    {inFilter, "this host does not have the destination address: ip addr"},
 	"BPF_CGROUP_INGRESS": {inFilter, "an eBPF program of a control group drops them: bpftool cgroup tree"},
@@ -90,14 +90,19 @@ func dropped(h *result.Host, role string, wanted kind) (n uint64, evidence, advi
 		}
 		n += packets
 		quotes = append(quotes, fmt.Sprintf("%s %d", reason, packets))
-		if cure := reasons[reason].advice; cure != "" && packets > most {
-			most, advice = packets, strings.ReplaceAll(cure, "%[1]s", device(h))
+		if packets > most {
+			most, advice = packets, cure(reason, h)
 		}
 	}
 	if n == 0 {
 		return 0, "", "", true
 	}
 	return n, fmt.Sprintf("dropped by the kernel of the %s for %s", role, strings.Join(quotes, ", ")), advice, true
+}
+
+// cure is the advice for a reason on a host; empty if none is known.
+func cure(reason string, h *result.Host) string {
+	return strings.ReplaceAll(reasons[reason].advice, "IFACE", device(h))
 }
 
 // device is the name of the interface of the test, or what stands for one.

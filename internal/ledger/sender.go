@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 
 	"linerate/internal/result"
@@ -13,39 +14,57 @@ const (
 )
 
 // sent is what the sender sent, as far as that is known.
-func (a *Account) sent() uint64 {
-	if a.Sent != nil {
-		return *a.Sent
+func (t *Test) sent() uint64 { return t.Receiver.Unique + t.Receiver.Lost }
+
+// super is the most packets in a super-frame that was sent; 1 if none was.
+func (t *Test) super() uint64 {
+	if t.Sender == nil || t.Sender.SentPacing == nil {
+		return 1
 	}
-	return a.Arrived + a.Lost
+	return uint64(max(t.Sender.SuperPackets, 1))
 }
 
-// told takes off what the sender was told of: a raw path's refused frames.
-func (a *Account) told(n uint64) uint64 {
-	if a.Sender.Raw {
-		return less(n, a.Sender.Refused)
+// raw says whether an end's frames pass beneath its host's IP.
+func raw(h *result.Host) bool { return h != nil && h.Socket != nil && h.Socket.Raw }
+
+// told takes off what the sender was told of: the device or its queue refused a
+// raw path's frame, which is then not sent and can't be lost.
+func (t *Test) told(n uint64) uint64 {
+	if raw(t.SenderHost) && t.Sender != nil && t.Sender.SentPacing != nil {
+		return less(n, t.Sender.Refused)
 	}
 	return n
 }
 
+// byFirewall is the kernel's reason for what netfilter drops. In the output hook
+// it tells the sender so, and nothing is sent; behind it, at the device, a UDP
+// socket is told of a full queue and takes that for a loss (SndbufErrors).
+const byFirewall = "NETFILTER_DROP"
+
 // senderQueue is what waits before the device: the qdisc, or the neighbour's.
-func (a *Account) senderQueue() claim {
-	h := a.Sender.Host
+func (t *Test) senderQueue() claim {
+	h := t.SenderHost
 	c := claim{Stage: result.Stage{Stage: "sender_qdisc", Host: sender}}
 	link := nic(h, sender)
 	quoted := link.evidence("qdisc_drops")
 	if n, evidence, advice, known := dropped(h, sender, inQueue); known {
-		c.low = a.told(n)
+		refused := min(h.DropReasons[byFirewall], net(h, sender).sum(t.udp("SndbufErrors")))
+		if refused > 0 {
+			n += refused
+			evidence = and(evidence, fmt.Sprintf("dropped by the sender's own firewall behind its output hook: %d", refused))
+			advice = cmp.Or(advice, cure(byFirewall, h))
+		}
+		c.low = t.told(n)
 		c.high = c.low
 		c.Evidence, c.Advice = and(evidence, quoted), advice
 		return c
 	}
 	drops, known := link.rise("qdisc_drops")
-	if !known || a.Sender.Raw {
+	if !known || raw(t.SenderHost) {
 		return c // a raw path was told of each
 	}
-	c.high = drops * uint64(max(a.Sender.Super, 1))
-	c.low = shared(drops, less(drops+link.sum("qdisc_packets"), a.sent()))
+	c.high = drops * t.super()
+	c.low = shared(drops, less(drops+link.sum("qdisc_packets"), t.sent()))
 	c.Evidence = quoted
 	c.Advice = fmt.Sprintf("send slower, or give the queue more room: tc qdisc replace dev %s root pfifo limit 10000", device(h))
 	return c
@@ -56,17 +75,17 @@ func (a *Account) senderQueue() claim {
 var txErrors = []string{"tx_errors", "tx_aborted_errors", "tx_carrier_errors", "tx_fifo_errors", "tx_heartbeat_errors", "tx_window_errors"}
 
 // senderNIC is what the driver or the device gave up.
-func (a *Account) senderNIC() claim {
-	h := a.Sender.Host
+func (t *Test) senderNIC() claim {
+	h := t.SenderHost
 	c := claim{Stage: result.Stage{Stage: "sender_nic", Host: sender}}
 	link := nic(h, sender)
 	frames := link.sum("tx_dropped") + max(link.sum(txErrors[0]), link.sum(txErrors[1:]...))
 	sent, _ := link.rise("tx_packets")
 	n, evidence, advice, known := dropped(h, sender, inDevice)
-	c.high = max(a.told(n), a.told(frames*uint64(max(a.Sender.Super, 1))))
-	c.low = a.told(n)
+	c.high = max(t.told(n), t.told(frames*t.super()))
+	c.low = t.told(n)
 	if !known || n == 0 {
-		c.low = max(c.low, a.told(shared(frames, less(frames+sent, a.sent()))))
+		c.low = max(c.low, t.told(shared(frames, less(frames+sent, t.sent()))))
 	}
 	c.Evidence = and(evidence, link.evidence(append([]string{"tx_dropped"}, txErrors...)...))
 	c.Advice = advice
@@ -77,23 +96,32 @@ func (a *Account) senderNIC() claim {
 }
 
 // network is what left the sender's interface and did not come to the receiver's,
-// by the counters of both.
-func (a *Account) network(before []claim, missed claim) claim {
-	out, in := nic(a.Sender.Host, sender), nic(a.Receiver.Host, receiver)
+// by the counters of both, of the packets that no host lost.
+func (t *Test) network(before []claim, missed claim, rest uint64) claim {
+	out, in := nic(t.SenderHost, sender), nic(t.ReceiverHost, receiver)
 	left, known := out.rise("tx_packets")
 	came, knownToo := in.rise("rx_packets")
 	c := claim{Stage: result.Stage{Stage: "network"}}
 	if !known || !knownToo {
 		return c
 	}
-	if !a.Receiver.Merged {
-		left += a.Packets - a.Arrived // duplicates came beside what left
+	gone := less(left+t.duplicates(), came)
+	ours := less(t.sent(), before[0].Packets+before[1].Packets)
+	others := less(left, ours)
+	c.low = less(shared(gone, others), missed.Packets)
+	c.high = less(gone*t.super(), missed.Packets)
+	if others <= housekeeping && less(rest, c.low) <= min(housekeeping, c.low) {
+		c.low = max(c.low, rest) // a few frames of others came in their place
 	}
-	gone := less(left, came)
-	ours := less(a.sent(), before[0].Packets+before[1].Packets)
-	c.low = less(shared(gone, less(left, ours)), missed.Packets)
-	c.high = less(gone*uint64(max(a.Sender.Super, 1)), missed.Packets)
 	c.Evidence = fmt.Sprintf("%d frames left %s of the sender and %d came to %s of the receiver",
-		left, device(a.Sender.Host), came, device(a.Receiver.Host))
+		left, device(t.SenderHost), came, device(t.ReceiverHost))
 	return c
+}
+
+// duplicates are what came beside what left, as far as frames show it.
+func (t *Test) duplicates() uint64 {
+	if t.merged() {
+		return 0
+	}
+	return t.Receiver.Packets - t.Receiver.Unique
 }

@@ -9,6 +9,8 @@ type Host struct {
 	InterruptsPerS      *float64 `json:"interrupts_per_s,omitempty"`       // of the whole machine
 	ContextSwitchesPerS *float64 `json:"context_switches_per_s,omitempty"` // of the whole machine
 
+	Socket *Socket `json:"socket,omitempty"` // through which the test's packets went
+
 	// Quota is the least CPU time that a control group of this process or one
 	// above it may have; absent if none limits it.
 	Quota *Quota `json:"quota,omitempty"`
@@ -23,6 +25,19 @@ type Host struct {
 
 	Kernel string `json:"kernel,omitempty"`
 	Arch   string `json:"arch,omitempty"`
+}
+
+// A Socket is what a UDP socket, or a ring in its place, says of itself.
+type Socket struct {
+	// Raw says that frames pass between it and the interface beneath the host's
+	// own IP, which neither drops them nor counts them.
+	Raw bool `json:"raw"`
+	// Drops are the datagrams that a receiving UDP socket had no room for or
+	// refused for their checksum; absent where there is none, or it does not tell.
+	Drops       *uint64 `json:"drops,omitempty"`
+	RingDrops   *uint64 `json:"ring_drops,omitempty"` // frames that a ring, or a map of the kernel's, had no room for
+	WindowAsked int     `json:"window_asked_bytes,omitempty"`
+	WindowGot   int     `json:"window_got_bytes,omitempty"` // in the same measure
 }
 
 // A Counter is one counter of a kernel at the start and at the end. One that was
