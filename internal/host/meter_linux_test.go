@@ -75,6 +75,15 @@ func TestMeterIsOfTheNamespaceThatOpenedIt(t *testing.T) {
 	}
 }
 
+// narrow puts a queue before eth0 that drops nearly everything.
+func narrow(t *testing.T) {
+	t.Helper()
+	must(t, netlink.QdiscReplace(&netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: eth0(t).Index, Handle: netlink.MakeHandle(7, 0), Parent: netlink.HANDLE_ROOT},
+		Rate:       1000, Limit: 4000, Buffer: 40_000,
+	}))
+}
+
 func TestMeterCountsTheQdisc(t *testing.T) {
 	enterLab(t)
 	link := eth0(t)

@@ -74,7 +74,7 @@ const unspecific = "NOT_SPECIFIED"
 // dropped are the packets that a host gave up at places of some kind. Known is
 // whether the kernel was asked.
 func dropped(h *result.Host, role string, wanted kind) (n uint64, evidence, advice string, known bool) {
-	if h == nil || h.DropReasons == nil {
+	if !asked(h) {
 		return 0, "", "", false
 	}
 	var quotes []string
@@ -99,6 +99,9 @@ func dropped(h *result.Host, role string, wanted kind) (n uint64, evidence, advi
 	}
 	return n, fmt.Sprintf("dropped by the kernel of the %s for %s", role, strings.Join(quotes, ", ")), advice, true
 }
+
+// asked is whether a host's kernel told what it dropped of the test.
+func asked(h *result.Host) bool { return h != nil && h.DropReasons != nil }
 
 // cure is the advice for a reason on a host; empty if none is known.
 func cure(reason string, h *result.Host) string {

@@ -31,7 +31,7 @@ type cause struct {
 	recv  plan.RecvRequest
 	send  plan.SendRequest
 	only  string // 4 or 6; both if empty
-	mute  bool   // nothing arrives, not even how much was sent
+	mute  bool   // nothing arrives
 
 	// want is what is lost at each stage; a negative number stands for all that
 	// was lost, which is something.
@@ -60,9 +60,9 @@ func (c *cause) both(t *testing.T, v6 bool) (ledger.Test, *result.Report, *lab.L
 		r := c.recv
 		r.Addr, r.Port, r.Iface = addr(l.B(), v6), 5201, l.B().Interface
 		r.Drain = 150 * time.Millisecond
-		r.Silence = 3 * time.Second
+		r.Silence = time.Second
 		if c.mute {
-			r.Silence, r.Duration = 0, time.Second
+			r.Silence, r.Duration = 0, 700*time.Millisecond
 		}
 		rep, err := receiveAt(l, r, open)
 		ear <- hear(rep, err)
@@ -72,18 +72,21 @@ func (c *cause) both(t *testing.T, v6 bool) (ledger.Test, *result.Report, *lab.L
 	case end := <-ear:
 		t.Fatal(end.err)
 	}
-	if c.amid != nil {
-		done := make(chan struct{})
-		go func() { defer close(done); c.amid(t, l) }()
-		defer func() { <-done }()
-	}
-	sent := speak(t, l, v6, c.send)
+	sending, amid := started{make(chan struct{})}, make(chan struct{})
+	go func() {
+		defer close(amid)
+		if <-sending.once; c.amid != nil {
+			c.amid(t, l)
+		}
+	}()
+	sent := speakTo(t, l, v6, c.send, sending)
+	<-amid
 	end := <-ear
 	if end.err != nil {
 		t.Fatal(end.err)
 	}
 	came := end.rep.Receiver
-	if c.mute {
+	if came.LossIsLowerBound {
 		came.Lost, came.LossIsLowerBound = sent.Sender.Packets-came.Unique, false
 	}
 	return ledger.Test{
@@ -274,7 +277,7 @@ func causes(t *testing.T) []cause {
 		{name: "an outage of the middle", lab: lab.Config{Impair: &lab.Impairment{}}, recv: udp,
 			send: plan.SendRequest{Path: "udp", Payload: 500, Count: 8000, Rate: mustRate(t, "20kpps")},
 			amid: func(t *testing.T, l *lab.Lab) {
-				time.Sleep(250 * time.Millisecond)
+				time.Sleep(100 * time.Millisecond)
 				check(t, l.SetOutage(true))
 				time.Sleep(50 * time.Millisecond)
 				check(t, l.SetOutage(false))
@@ -287,6 +290,7 @@ func causes(t *testing.T) []cause {
 		}(), want: map[string]int{"receiver_filter": 2000}},
 		{name: "reverse path filtering", only: "4", recv: udp, mute: true, send: plain,
 			spoil: func(t *testing.T, l *lab.Lab) {
+				shell(t, l.A(), "ip neigh replace 10.77.0.2 lladdr "+l.B().MAC.String()+" dev eth0 nud permanent")
 				shell(t, l.B(), "ip route add 10.77.0.1/32 dev lo")
 				sysctl(t, l.B(), "ipv4/conf/all/rp_filter=1", "ipv4/conf/eth0/rp_filter=1")
 			}, want: map[string]int{"receiver_filter": 2000}},
@@ -303,8 +307,9 @@ func causes(t *testing.T) []cause {
 			}, want: map[string]int{"receiver_backlog": all}},
 		{name: "the wire and a firewall", lab: badWire(lab.Impairment{DropEvery: 10}), spoil: nft(drops), recv: udp, send: plain,
 			want: map[string]int{"network": 200, "receiver_filter": 180}},
-		{name: "a firewall and a small buffer", spoil: nft(drops), recv: plan.RecvRequest{RX: "udp", Window: 64 << 10}, away: 150 * time.Millisecond, send: plain,
-			want: map[string]int{"receiver_filter": 200, "receiver_socket": all}},
+		{name: "a firewall and a small buffer", spoil: nft(drops), recv: plan.RecvRequest{RX: "udp", Window: 64 << 10}, away: 250 * time.Millisecond,
+			send: plan.SendRequest{Path: "udp", Payload: 500, Count: 8000, Rate: mustRate(t, "20kpps")},
+			want: map[string]int{"receiver_filter": 800, "receiver_socket": all}},
 		{name: "others, whose socket overflows", recv: udp, send: plain, amid: unheard},
 		{name: "the wire, beside others whose socket overflows", lab: badWire(lab.Impairment{DropEvery: 10}), recv: udp, send: plain, amid: unheard,
 			want: map[string]int{"network": 200}},
