@@ -25,6 +25,7 @@ type Meter struct {
 
 // reading is what a host had counted at one moment. What is unknown is nil.
 type reading struct {
+	at, wall int64 // CLOCK_MONOTONIC, and how far CLOCK_REALTIME is ahead of it, in ns
 	cpu      CPUTimes
 	net, nic map[string]uint64
 	backlog  *uint64           // bytes in the root qdisc
@@ -83,6 +84,7 @@ func (m *Meter) since(before, after *reading) *result.Host {
 		Kernel:   Kernel(),
 		Arch:     runtime.GOARCH,
 	}
+	h.ClockStepNS = step(before, after)
 	h.InterruptsPerS, h.ContextSwitchesPerS = after.cpu.rates(before.cpu)
 	if after.reasons != nil {
 		h.DropReasons = map[string]uint64{}
@@ -104,6 +106,17 @@ func (m *Meter) since(before, after *reading) *result.Host {
 		}
 	}
 	return h
+}
+
+// step is by how much the wall clock was set between two readings; nil if it only
+// ran, or was slewed as adjtime(3) does: at most 500 ppm, and a little for reading.
+func step(before, after *reading) *int64 {
+	moved := after.wall - before.wall
+	const reading = int64(time.Millisecond)
+	if allowed := (after.at-before.at)/2000 + reading; moved > allowed || moved < -allowed {
+		return &moved
+	}
+	return nil
 }
 
 // pair puts counters side by side. One that fell was reset, and is left out.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"linerate/bpf"
+	"linerate/internal/linux"
 	"linerate/internal/result"
 )
 
@@ -41,7 +42,8 @@ func open(ifindex int, flow Flow) source {
 		return s
 	}
 	if link, err := LinkByIndex(ifindex); err == nil {
-		s.nic = result.NIC{Interface: link.Name, Driver: link.Driver, MTU: link.MTU, SpeedBps: link.SpeedBps, Qdisc: link.Qdisc}
+		s.nic = result.NIC{Interface: link.Name, Driver: link.Driver, MTU: link.MTU, SpeedBps: link.SpeedBps,
+			HalfDuplex: link.HalfDuplex, LRO: link.Offloads["rx-lro"], Qdisc: link.Qdisc}
 		s.links, _ = netlink.NewHandle(unix.NETLINK_ROUTE)
 		s.driver, _ = ethtool.NewEthtool()
 	}
@@ -63,7 +65,7 @@ func watchDrops(flow Flow) *bpf.Drops {
 }
 
 func (s *source) read() reading {
-	var r reading
+	r := reading{at: linux.Monotonic(), wall: linux.WallOffset()}
 	r.cpu, _ = ReadCPU()
 	r.quota = readQuota(s.groups)
 	r.net = s.readNet()

@@ -41,6 +41,9 @@ func limit(by, why string, args ...any) *result.Limit {
 	return &result.Limit{By: by, Why: fmt.Sprintf(why, args...)}
 }
 
+// percent prints a share as whole percent: none of those here is better known.
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
 // rate is what was asked for, and was reached: by the sender, or by what arrived
 // where the sender is unknown.
 func (t *Test) rate() *result.Limit {
@@ -51,7 +54,7 @@ func (t *Test) rate() *result.Limit {
 	}
 	why := "the rate asked for, " + asked + ", was reached"
 	if core, of := t.busiest(); core != nil {
-		why += fmt.Sprintf("; the %s's busiest core was at %s", of, units.FormatPercent(1-core.Idle))
+		why += fmt.Sprintf("; the %s's busiest core was at %s", of, percent(1-core.Idle))
 	}
 	return limit("rate", "%s", why)
 }
@@ -67,14 +70,15 @@ func (t *Test) achieved() *result.Rate {
 	return nil
 }
 
-// asked is the rate asked for in words, empty for none, and whether it was reached.
+// asked is the rate asked for in words, empty for none, and whether it was reached:
+// nearly, or by a sender that gave up no packet that was due.
 func (t *Test) asked(got *result.Rate) (words string, reached bool) {
-	short := t.Sender != nil && t.Sender.SentPacing != nil && t.Sender.Shortfall > 0
+	whole := t.Sender != nil && t.Sender.SentPacing != nil && t.Sender.Shortfall == 0 && got != nil
 	switch c := t.Config; {
 	case c.RateBps > 0:
-		return units.FormatBits(c.RateBps), !short && got != nil && at(got, c.Layer) >= kept*c.RateBps
+		return units.FormatBits(c.RateBps), whole || got != nil && at(got, c.Layer) >= kept*c.RateBps
 	case c.RatePps > 0:
-		return units.FormatPackets(c.RatePps), !short && got != nil && got.PPS >= kept*c.RatePps
+		return units.FormatPackets(c.RatePps), whole || got != nil && got.PPS >= kept*c.RatePps
 	}
 	return "", false
 }
@@ -134,7 +138,7 @@ func (t *Test) link() *result.Limit {
 			most = fmt.Sprintf(", which carries %s of %d bytes at most", units.FormatPackets(pps), t.Config.FrameBytes)
 		}
 		return limit("link", "%s of the %s runs at %s%s; the test used %s of it",
-			n.Interface, end.role, units.FormatBits(speed), most, units.FormatPercent(used/speed))
+			n.Interface, end.role, units.FormatBits(speed), most, percent(used/speed))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"linerate/internal/result"
-	"linerate/internal/units"
 )
 
 // senderCore is a core of the sender at its end.
@@ -40,9 +39,9 @@ func (t *Test) atItsEnd(h *result.Host) string {
 			what, most = s.name, s.share
 		}
 	}
-	says := fmt.Sprintf("core %d was at %s, most of it %s (%s)", core.Core, units.FormatPercent(1-core.Idle), what, units.FormatPercent(most))
+	says := fmt.Sprintf("core %d was at %s, most of it %s (%s)", core.Core, percent(1-core.Idle), what, percent(most))
 	if thread := h.CPU.BusiestThread; thread != nil && *thread < busy/2 {
-		says += fmt.Sprintf(", of which our busiest thread had %s", units.FormatPercent(*thread))
+		says += fmt.Sprintf(", of which our busiest thread had %s", percent(*thread))
 	}
 	return says
 }

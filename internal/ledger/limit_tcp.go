@@ -37,7 +37,7 @@ func (t *Test) window() *result.Limit {
 			size = &n
 		}
 	}
-	held := units.FormatPercent(max(byReceiver, byBuffer))
+	held := percent(max(byReceiver, byBuffer))
 	rtt := roundTrip(tcp)
 	if size == nil || rtt == 0 {
 		return limit("window", "%s held the sender for %s of the time; raise it by -w", whose, held)

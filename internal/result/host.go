@@ -23,6 +23,10 @@ type Host struct {
 	// for the reason; absent where the kernel could not be asked.
 	DropReasons map[string]uint64 `json:"drop_reasons,omitempty"`
 
+	// ClockStepNS is by how much the wall clock was set during the test; absent if
+	// it was not.
+	ClockStepNS *int64 `json:"clock_step_ns,omitempty"`
+
 	Kernel string `json:"kernel,omitempty"`
 	Arch   string `json:"arch,omitempty"`
 }
@@ -53,7 +57,11 @@ type NIC struct {
 	Driver    string `json:"driver,omitempty"`
 	MTU       int    `json:"mtu"`
 	SpeedBps  uint64 `json:"speed_bps,omitempty"`
-	Qdisc     string `json:"qdisc,omitempty"` // kind of the root qdisc
+	// HalfDuplex and LRO (merging on receive that forgets where packets ended) are
+	// what no test should have.
+	HalfDuplex bool   `json:"half_duplex,omitempty"`
+	LRO        bool   `json:"lro,omitempty"`
+	Qdisc      string `json:"qdisc,omitempty"` // kind of the root qdisc
 	// Counters have the kernel's names (/sys/class/net/*/statistics); those that
 	// begin with qdisc_ are of the root qdisc, those with ethtool_ of the driver.
 	Counters map[string]Counter `json:"counters,omitempty"`

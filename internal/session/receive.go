@@ -41,7 +41,7 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 	rep.Limit = ledger.Limit(test, rep.Ledger)
 	err = errors.Join(err, unsettled, unknown, reconcile(rep.Receiver, rep.Ledger))
 	rep.Config.Flows = r.flowsSeen
-	rep.Warnings = append(rep.Warnings, r.notes...)
+	rep.Warnings = append(append(rep.Warnings, r.notes...), ledger.Disturbances(test)...)
 	c.board.end()
 	if err != nil {
 		rep.Error = err.Error()

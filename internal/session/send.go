@@ -33,8 +33,9 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 	here := c.host("sender")
 	here.Socket = s.socket()
 	rep.Hosts = []result.Host{*here}
-	rep.Limit = ledger.Limit(ledger.Test{Config: rep.Config, Sender: rep.Sender, SenderHost: here}, nil)
-	rep.Warnings = append(rep.Warnings, s.notes...)
+	test := ledger.Test{Config: rep.Config, Sender: rep.Sender, SenderHost: here}
+	rep.Limit = ledger.Limit(test, nil)
+	rep.Warnings = append(append(rep.Warnings, s.notes...), ledger.Disturbances(test)...)
 	if err != nil {
 		rep.Error = err.Error()
 	}
