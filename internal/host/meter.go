@@ -1,6 +1,7 @@
 package host
 
 import (
+	"maps"
 	"net/netip"
 	"runtime"
 	"time"
@@ -50,11 +51,18 @@ func OpenMeter(ifindex int, flow Flow) *Meter {
 	return m
 }
 
-// Lap is what the host counted since the last Lap, or since the meter was opened.
+// Lap is what the host counted since the last Lap, or since the meter was opened:
+// of its counters, those that rose.
 func (m *Meter) Lap() *result.Host {
 	before := m.last
 	m.last = m.source.read()
-	return m.since(&before, &m.last)
+	h := m.since(&before, &m.last)
+	still := func(_ string, c result.Counter) bool { return c.After == c.Before }
+	maps.DeleteFunc(h.Counters, still)
+	if h.NIC != nil {
+		maps.DeleteFunc(h.NIC.Counters, still)
+	}
+	return h
 }
 
 // Worked says that the test's work is done: what the processor does from now on,

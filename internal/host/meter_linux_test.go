@@ -48,6 +48,9 @@ func TestMeterIsOfTheNamespaceThatOpenedIt(t *testing.T) {
 	if lost := rose(h.Counters, "UdpRcvbufErrors"); lost == 0 || lost >= sent {
 		t.Errorf("%d datagrams found no room, want most of %d", lost, sent)
 	}
+	if _, still := h.Counters["UdpNoPorts"]; still {
+		t.Error("a lap holds a counter that did not rise")
+	}
 	if len(h.DropReasons) != 0 {
 		t.Errorf("drops of another flow counted: %v", h.DropReasons)
 	}

@@ -79,6 +79,7 @@ type Interval struct {
 	Sender   *SenderInterval   `json:"sender,omitempty"`
 	Receiver *ReceiverInterval `json:"receiver,omitempty"`
 	Reverse  *ReverseInterval  `json:"reverse,omitempty"`
+	Hosts    []Host            `json:"hosts,omitempty"` // with the counters that rose
 }
 
 // ReverseInterval is an interval of the second direction of --bidir.

@@ -39,18 +39,19 @@ type conductor struct {
 	do    chan func()
 	stop  context.CancelFunc // ends all legs
 
-	meter *host.Meter // what this host counts
+	role  string      // of this host in the report
+	meter *host.Meter // what it counts
 }
 
 // newConductor prepares to run a test over an interface, 0 for none in particular,
-// and begins to count what becomes of its flow at this host.
-func newConductor(rep *result.Report, o Observer, ifindex int, flow host.Flow) (*conductor, error) {
+// and begins to count what becomes of its flow at this host, whose role is given.
+func newConductor(rep *result.Report, o Observer, role string, ifindex int, flow host.Flow) (*conductor, error) {
 	link, err := watch(ifindex)
 	if err != nil {
 		return nil, err
 	}
 	return &conductor{
-		rep: rep, o: o, link: link, board: board{rep: rep, o: o}, meter: host.OpenMeter(ifindex, flow),
+		rep: rep, o: o, link: link, board: board{rep: rep, o: o}, role: role, meter: host.OpenMeter(ifindex, flow),
 		do: make(chan func(), 64), // so that a slow terminal does not hold a worker
 	}, nil
 }
@@ -67,7 +68,12 @@ func (c *conductor) conduct(ctx context.Context, legs ...leg) error {
 	for part, l := range legs {
 		go func() {
 			err := l.run(running, func(iv result.Interval) {
-				c.do <- func() { c.board.add(part, iv) }
+				c.do <- func() {
+					if part == 0 {
+						iv.Hosts = c.lap()
+					}
+					c.board.add(part, iv)
+				}
 			})
 			if working.Add(-1) == 0 {
 				c.meter.Worked()
@@ -124,10 +130,17 @@ func progressOf(legs []leg) string {
 	return line
 }
 
+// lap is what this end did since the last lap.
+func (c *conductor) lap() []result.Host {
+	h := c.meter.Lap()
+	h.Role = c.role
+	return []result.Host{*h}
+}
+
 // host is this end of the test.
-func (c *conductor) host(role string) *result.Host {
+func (c *conductor) host() *result.Host {
 	h := c.meter.Total()
-	h.Role = role
+	h.Role = c.role
 	return h
 }
 

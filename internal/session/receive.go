@@ -22,7 +22,7 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 	defer r.close()
 	rep := newReport("recv", version, p.Report, p.Warnings)
 	r.describe(rep.Config)
-	c, err := newConductor(rep, o, p.Config.IfIndex, flow(p.Config.Local, p.Track.Format))
+	c, err := newConductor(rep, o, "receiver", p.Config.IfIndex, flow(p.Config.Local, p.Track.Format))
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 	r.notes = nil
 	o.Started(rep)
 	err = c.conduct(ctx, r)
-	here := c.host("receiver")
+	here := c.host()
 	var unsettled, unknown error
 	rep.Receiver, unsettled = r.settle(func(iv result.Interval) { c.board.add(0, iv) })
 	here.Socket, unknown = r.socket()

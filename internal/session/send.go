@@ -21,7 +21,7 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 	if err := s.describe(rep.Config); err != nil {
 		return nil, err
 	}
-	c, err := newConductor(rep, o, p.Config.IfIndex, s.flow())
+	c, err := newConductor(rep, o, "sender", p.Config.IfIndex, s.flow())
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 	err = c.conduct(ctx, s)
 	c.board.end()
 	rep.Sender = s.sent()
-	here := c.host("sender")
+	here := c.host()
 	here.Socket = s.socket()
 	rep.Hosts = []result.Host{*here}
 	test := ledger.Test{Config: rep.Config, Sender: rep.Sender, SenderHost: here}
