@@ -40,6 +40,7 @@ var reasons = map[string]struct {
 	"NEIGH_FAILED":     {inQueue, "the next hop did not answer for its MAC address: ip neigh show dev IFACE"},
 	"NEIGH_QUEUEFULL":  {inQueue, "the next hop did not answer for its MAC address in time: ip neigh show dev IFACE"},
 	"NEIGH_DEAD":       {inQueue, "the next hop's entry was removed: ip neigh show dev IFACE"},
+	"QUEUE_PURGE":      {inQueue, "the next hop did not answer for its MAC address: ip neigh show dev IFACE"},
 	"IP_OUTNOROUTES":   {inQueue, "there is no route any more: ip route"},
 
 	"DEV_READY": {inDevice, "the link was down: ip -s link show dev IFACE"},
@@ -68,7 +69,8 @@ var reasons = map[string]struct {
 	"XFRM_POLICY":        {inFilter, "IPsec policy refuses them: ip xfrm policy"},
 }
 
-// unspecific are reasons that a driver leaves.
+// unspecific is what a place that gives no reason leaves: at the sender a driver,
+// which counts the drop itself, or the neighbour's queue.
 const unspecific = "NOT_SPECIFIED"
 
 // dropped are the packets that a host gave up at places of some kind. Known is
@@ -81,11 +83,7 @@ func dropped(h *result.Host, role string, wanted kind) (n uint64, evidence, advi
 	var most uint64
 	for _, reason := range slices.Sorted(maps.Keys(h.DropReasons)) {
 		packets := h.DropReasons[reason]
-		is := reasons[reason].kind
-		if role == sender && reason == unspecific {
-			is = inDevice
-		}
-		if is != wanted || packets == 0 {
+		if reasons[reason].kind != wanted || packets == 0 || role == sender && reason == unspecific {
 			continue
 		}
 		n += packets

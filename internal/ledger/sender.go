@@ -48,6 +48,11 @@ func (t *Test) senderQueue() claim {
 	link := nic(h, sender)
 	quoted := link.evidence("qdisc_drops")
 	if n, evidence, advice, known := dropped(h, sender, inQueue); known {
+		if rest := less(h.DropReasons[unspecific], t.deviceDrops()); rest > 0 {
+			n += rest
+			evidence = and(evidence, fmt.Sprintf("dropped by the kernel of the sender without a reason, and not by its device: %d", rest))
+			advice = cmp.Or(advice, cure("NEIGH_FAILED", h))
+		}
 		refused := min(h.DropReasons[byFirewall], net(h, sender).sum(t.udp("SndbufErrors")))
 		if refused > 0 {
 			n += refused
@@ -74,15 +79,25 @@ func (t *Test) senderQueue() claim {
 // driver keeps to linux/if_link.h.
 var txErrors = []string{"tx_errors", "tx_aborted_errors", "tx_carrier_errors", "tx_fifo_errors", "tx_heartbeat_errors", "tx_window_errors"}
 
+// deviceDrops are the packets that the sender's device may have given up, others'
+// among them: it counts super-frames, too, as one.
+func (t *Test) deviceDrops() uint64 {
+	link := nic(t.SenderHost, sender)
+	return t.super() * (link.sum("tx_dropped") + max(link.sum(txErrors[0]), link.sum(txErrors[1:]...)))
+}
+
 // senderNIC is what the driver or the device gave up.
 func (t *Test) senderNIC() claim {
 	h := t.SenderHost
 	c := claim{Stage: result.Stage{Stage: "sender_nic", Host: sender}}
 	link := nic(h, sender)
-	frames := link.sum("tx_dropped") + max(link.sum(txErrors[0]), link.sum(txErrors[1:]...))
+	frames := t.deviceDrops()
 	sent, _ := link.rise("tx_packets")
 	n, evidence, advice, known := dropped(h, sender, inDevice)
-	c.high = max(t.told(n), t.told(frames*t.super()))
+	if asked(h) {
+		n += min(h.DropReasons[unspecific], frames)
+	}
+	c.high = max(t.told(n), t.told(frames))
 	c.low = t.told(n)
 	if !known || n == 0 {
 		c.low = max(c.low, t.told(shared(frames, less(frames+sent, t.sent()))))
