@@ -42,7 +42,7 @@ type cause struct {
 const all = -1
 
 // both runs one direction and joins what each end knows, as a coordinated test does.
-func (c *cause) both(t *testing.T, v6 bool) (ledger.Test, *result.Report, *lab.Lab) {
+func (c *cause) both(t *testing.T, v6 bool) ledger.Test {
 	t.Helper()
 	l, err := lab.New(c.lab)
 	if err != nil {
@@ -53,19 +53,21 @@ func (c *cause) both(t *testing.T, v6 bool) (ledger.Test, *result.Report, *lab.L
 		c.spoil(t, l)
 	}
 	if c.recv.RX == "" {
-		return c.unheard(t, l, v6), nil, l
+		return c.unheard(t, l, v6)
 	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	ear := make(chan ear, 1)
 	open := reader{make(chan struct{}), c.away}
 	go func() {
 		r := c.recv
 		r.Addr, r.Port, r.Iface = addr(l.B(), v6), 5201, l.B().Interface
 		r.Drain = 150 * time.Millisecond
-		r.Silence = time.Second
+		r.Silence = 700 * time.Millisecond
 		if c.mute {
-			r.Silence, r.Duration = 0, 700*time.Millisecond
+			r.Silence = 0 // it is told when the sender is done
 		}
-		rep, err := receiveAt(l, r, open)
+		rep, err := receiveAt(ctx, l, r, open)
 		ear <- hear(rep, err)
 	}()
 	select {
@@ -82,6 +84,10 @@ func (c *cause) both(t *testing.T, v6 bool) (ledger.Test, *result.Report, *lab.L
 	}()
 	sent := speakTo(t, l, v6, c.send, sending)
 	<-amid
+	if c.mute {
+		time.Sleep(50 * time.Millisecond)
+		stop()
+	}
 	end := <-ear
 	if end.err != nil {
 		t.Fatal(end.err)
@@ -93,7 +99,7 @@ func (c *cause) both(t *testing.T, v6 bool) (ledger.Test, *result.Report, *lab.L
 	return ledger.Test{
 		Config: sent.Config, IPv6: v6, Sender: sent.Sender, Receiver: came,
 		SenderHost: &sent.Hosts[0], ReceiverHost: &end.rep.Hosts[0],
-	}, end.rep, l
+	}
 }
 
 // unheard sends to a host where nobody receives.
@@ -118,13 +124,13 @@ func (c *cause) unheard(t *testing.T, l *lab.Lab, v6 bool) ledger.Test {
 
 func hear(rep *result.Report, err error) ear { return ear{rep: rep, err: err} }
 
-func receiveAt(l *lab.Lab, r plan.RecvRequest, o Observer) (rep *result.Report, err error) {
+func receiveAt(ctx context.Context, l *lab.Lab, r plan.RecvRequest, o Observer) (rep *result.Report, err error) {
 	err = l.B().Do(func() error {
-		p, err := plan.ResolveReceive(context.Background(), r)
+		p, err := plan.ResolveReceive(ctx, r)
 		if err != nil {
 			return err
 		}
-		rep, err = Receive(context.Background(), p, "test", o)
+		rep, err = Receive(ctx, p, "test", o)
 		return err
 	})
 	return rep, err
@@ -408,7 +414,7 @@ func TestLedgerNamesAnUnresolvedNeighbour(t *testing.T) {
 				shell(t, l.A(), "ip "+family+" neigh flush dev eth0")
 			},
 		}
-		test, _, _ := c.both(t, v6)
+		test := c.both(t, v6)
 		settled := ledger.Settle(test)
 		// What still waits for an answer when the count ends was not dropped yet.
 		if len(settled.Lost) == 0 || settled.Lost[0].Stage != "sender_qdisc" || 10*settled.Lost[0].Packets < 9*test.Receiver.Lost || test.Receiver.Lost < 1000 {
@@ -424,7 +430,8 @@ func TestLedgerNamesEachCause(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/v6=%v", c.name, v6), func(t *testing.T) {
-				test, _, _ := c.both(t, v6)
+				t.Parallel() // they wait most of the time
+				test := c.both(t, v6)
 				l := ledger.Settle(test)
 				got, want := map[string]int{}, map[string]int{}
 				rest := int(test.Receiver.Lost)

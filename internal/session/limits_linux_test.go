@@ -54,7 +54,7 @@ func TestLimitNamesEachSetUp(t *testing.T) {
 		{cause{name: "a small ring", recv: plan.RecvRequest{RX: "ring"}, away: 1200 * time.Millisecond, send: slowly}, "receiver_ring", false},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			test, _, _ := s.both(t, false)
+			test := s.both(t, false)
 			if !s.busy {
 				test.SenderHost.CPU.Cores, test.ReceiverHost.CPU.Cores = nil, nil
 			}
