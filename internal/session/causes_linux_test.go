@@ -67,7 +67,7 @@ func (c *cause) both(t *testing.T, v6 bool) ledger.Test {
 			r.Silence = 0 // it is told when the sender is done
 		}
 		rep, err := receiveAt(ctx, l, r, open)
-		ear <- hear(rep, err)
+		ear <- earOf(rep, err)
 	}()
 	select {
 	case <-open.opened:
@@ -121,7 +121,7 @@ func (c *cause) unheard(t *testing.T, l *lab.Lab, v6 bool) ledger.Test {
 	}
 }
 
-func hear(rep *result.Report, err error) ear { return ear{rep: rep, err: err} }
+func earOf(rep *result.Report, err error) ear { return ear{rep: rep, err: err} }
 
 func receiveAt(ctx context.Context, l *lab.Lab, r plan.RecvRequest, o Observer) (rep *result.Report, err error) {
 	err = l.B().Do(func() error {

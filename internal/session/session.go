@@ -46,6 +46,20 @@ func flow(to netip.AddrPort, f probe.Format) host.Flow {
 	return host.Flow{To: to}
 }
 
+// legFlow is that of a coordinated test's first leg that has packets; of no flow if
+// it has none.
+func legFlow(legs ...leg) host.Flow {
+	for _, l := range legs {
+		switch l := l.(type) {
+		case *receiving:
+			return flow(l.plan.Config.Local, l.plan.Track.Format)
+		case *sending:
+			return l.flow()
+		}
+	}
+	return host.Flow{}
+}
+
 // rate is what packets of so many payload bytes in all make at each layer; nil
 // where no time passed to make a rate of.
 func rate(stack units.Stack, packets, payloadBytes uint64, d time.Duration) *result.Rate {

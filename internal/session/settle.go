@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"linerate/internal/ledger"
 	"linerate/internal/result"
 	"linerate/internal/units"
 	"linerate/rx"
@@ -16,6 +17,7 @@ import (
 func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, error) {
 	stack, last := r.stack(), r.tracker.Totals()
 	res, err := r.tracker.Finish(clocks(r.tracker))
+	r.leaveOut(&res.Summary)
 	total := r.received(&res.Summary, stack)
 	total.Foreign = res.Foreign
 	r.flowsSeen = len(res.Flows)
@@ -41,6 +43,29 @@ func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, error)
 		err = errors.Join(err, fmt.Errorf("the account does not add up, which is a bug: %d sent are not %d unique and %d lost", *res.Sent, total.Unique, total.Lost))
 	}
 	return total, err
+}
+
+// leaveOut takes from a total what came in the seconds that no total holds.
+func (r *receiving) leaveOut(s *track.Summary) {
+	if !r.omitted.over {
+		return
+	}
+	for _, f := range r.omitted.flows {
+		s.Packets -= f.Packets
+		s.PayloadBytes -= f.PayloadBytes
+		s.Unique -= f.Unique
+		s.UniquePayloadBytes -= f.UniquePayloadBytes
+		s.Lost -= min(s.Lost, f.Lost)
+		s.Duplicates -= f.Duplicates
+		s.Reordered -= f.Reordered
+		s.BeyondWindow -= f.BeyondWindow
+		s.Corrupt -= f.Corrupt
+	}
+	s.First = min(s.Last, r.start+int64(r.omitted.at))
+	if s.Sent != nil {
+		sent := s.Unique + s.Lost
+		s.Sent = &sent
+	}
 }
 
 // received makes the report of a summary.
@@ -101,6 +126,20 @@ func (r *receiving) socket() (*result.Socket, error) {
 		err = nil // the ledger says less here
 	}
 	return s, err
+}
+
+// account makes the ledger of a direction that ends here, of which the sender's host
+// may be known, too: the second of the hosts. It is held to the identities.
+func (r *receiving) account(d *result.Direction, hosts []result.Host) (*result.Ledger, error) {
+	here := &hosts[0]
+	var unknown error
+	here.Socket, unknown = r.socket()
+	test := ledger.Test{Config: &r.plan.Report, IPv6: r.tracker.IPv6(), Sender: d.Sender, Receiver: d.Receiver, ReceiverHost: here}
+	if len(hosts) > 1 {
+		test.SenderHost = &hosts[1]
+	}
+	l := ledger.Settle(test)
+	return l, errors.Join(unknown, reconcile(d.Receiver, l))
 }
 
 // reconcile holds an account to the identities of the report.
