@@ -134,10 +134,21 @@ func (c *client) report(theirs *iperf3.Results) error {
 	}
 	err := errors.Join(c.reportOut(&forward, out), c.reportIn(&reverse, in, theirs))
 	c.conduct.board.end()
+	mine, other := &c.rep.Hosts[0], (*result.Host)(nil)
+	if len(c.rep.Hosts) > 1 {
+		other = &c.rep.Hosts[1]
+	}
+	if out, ok := c.out.(*sending); ok && mine.Socket == nil {
+		mine.Socket = out.socket()
+	}
 	if c.out == nil {
 		forward = reverse
-	} else if c.in != nil {
-		c.rep.Reverse = &reverse
+		c.conduct.judge(&forward, other, mine)
+	} else {
+		if c.in != nil {
+			c.rep.Reverse = &reverse
+		}
+		c.conduct.judge(&forward, mine, other)
 	}
 	c.rep.Sender, c.rep.Receiver, c.rep.Ledger = forward.Sender, forward.Receiver, forward.Ledger
 	return err

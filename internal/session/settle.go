@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"linerate/internal/ledger"
@@ -140,6 +141,20 @@ func (r *receiving) account(d *result.Direction, hosts []result.Host) (*result.L
 	}
 	l := ledger.Settle(test)
 	return l, errors.Join(unknown, reconcile(d.Receiver, l))
+}
+
+// judge says of a direction of a test what both ends' counters show together: where
+// packets were lost, what held the rate, and what disturbed.
+func (c *conductor) judge(d *result.Direction, from, to *result.Host) {
+	test := ledger.Test{Config: c.rep.Config, Sender: d.Sender, Receiver: d.Receiver, SenderHost: from, ReceiverHost: to}
+	if a, err := netip.ParseAddrPort(c.rep.Config.Destination); err == nil {
+		test.IPv6 = a.Addr().Is6() && !a.Addr().Is4In6()
+	}
+	if d.Ledger != nil {
+		d.Ledger = ledger.Settle(test)
+	}
+	c.rep.Limit = ledger.Limit(test, d.Ledger)
+	c.rep.Warnings = append(c.rep.Warnings, ledger.Disturbances(test)...)
 }
 
 // reconcile holds an account to the identities of the report.
