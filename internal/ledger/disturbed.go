@@ -103,7 +103,7 @@ func (e end) disturbances() []string {
 			say("the cores of the %s were slowed %d times for their heat", e.role, *cpu.ThermalThrottles)
 		}
 		for _, core := range cpu.Cores {
-			if core.Steal >= hindered {
+			if core.Steal >= hindered && e.seconds >= 1 { // in less, a tick is much
 				say("the hypervisor took core %d of the %s away for %s of the time", core.Core, e.role, percent(core.Steal))
 			}
 		}

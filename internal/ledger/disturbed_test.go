@@ -36,6 +36,7 @@ func TestDisturbances(t *testing.T) {
 	} {
 		test := clean.test()
 		test.SenderHost, test.ReceiverHost = clone(test.SenderHost), clone(test.ReceiverHost)
+		test.Sender.Seconds = 10
 		tt.change(test.SenderHost, test.ReceiverHost)
 		got := Disturbances(test)
 		if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {
