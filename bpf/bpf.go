@@ -16,3 +16,4 @@ package bpf
 //go:generate bpf2go xmit xmit.bpf.c
 //go:generate bpf2go -type spread -type cadence -type extremes -type load track track.bpf.c
 //go:generate bpf2go xsk xsk.bpf.c
+//go:generate bpf2go drop drop.bpf.c

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"linerate/internal/result"
@@ -10,52 +12,91 @@ import (
 // have used.
 type CPUTimes struct {
 	at           time.Time
-	user, system time.Duration       // of this process, all threads
-	involuntary  int64               // context switches of this process, all threads
-	cores        map[int64]coreTimes // of the machine; nil where it is not told
+	user, system time.Duration         // of this process, all threads
+	involuntary  int64                 // context switches of this process, all threads
+	threads      map[int]time.Duration // of this process, each by its id
+	cores        map[int64]coreTimes   // of the machine; nil where it is not told
+	interrupts   uint64                // that the machine served since boot, as its context switches; 0 if unknown
+	switches     uint64
+	frequency    *float64 // Hz, mean of the cores
+	throttles    *uint64  // times that a core was slowed for its heat, since boot
 }
 
-// coreTimes is what one core has done since boot, in ticks.
+// coreTimes is what one core has done since boot, in ticks. Guest time is a part
+// of user time, waiting for a disk of idle.
 type coreTimes struct {
-	total   int64
-	busy    int64 // neither idle nor waiting for a disk; stolen time counts
-	softirq int64
-	steal   int64 // taken by the hypervisor for others
+	user, system, irq, softirq, steal, idle int64
+}
+
+func (c coreTimes) total() int64 {
+	return c.user + c.system + c.irq + c.softirq + c.steal + c.idle
 }
 
 // Since is what was used between the two snapshots, in cores: 1 is one core
-// busy all the time. Process, User, System and the context switches are this process's;
-// Softirq, Steal and BusiestCore are the machine's and absent if either snapshot
-// lacks them. The
-// result is nil if no time passed.
+// busy all the time. What either snapshot lacks is absent. The result is nil if
+// no time passed.
 func (c CPUTimes) Since(before CPUTimes) *result.CPU {
 	elapsed := c.at.Sub(before.at).Seconds()
-	if elapsed <= 0 {
+	if elapsed <= 0 || before.at.IsZero() {
 		return nil
 	}
 	user := (c.user - before.user).Seconds() / elapsed
 	system := (c.system - before.system).Seconds() / elapsed
-	cpu := &result.CPU{
-		Process: user + system, User: user, System: system,
-		InvoluntarySwitches: c.involuntary - before.involuntary,
-	}
-	var softirq, steal, busiest float64
-	known := false
-	for core, now := range c.cores {
-		then, ok := before.cores[core]
-		total := now.total - then.total
-		if !ok || total <= 0 {
-			continue
+	cpu := &result.CPU{Process: user + system, User: user, System: system, FrequencyHz: c.frequency, InvoluntarySwitches: c.involuntary - before.involuntary}
+	for id, now := range c.threads {
+		share := (now - before.threads[id]).Seconds() / elapsed
+		if cpu.BusiestThread == nil || share > *cpu.BusiestThread {
+			cpu.BusiestThread = &share
 		}
+	}
+	if c.throttles != nil && before.throttles != nil && *c.throttles >= *before.throttles {
+		n := *c.throttles - *before.throttles
+		cpu.ThermalThrottles = &n
+	}
+	for number, now := range c.cores {
+		then, known := before.cores[number]
 		// The kernel's ticks are their own clock: divide by them, not by ours,
 		// so that no core is busier than 1.
-		known = true
-		softirq += float64(now.softirq-then.softirq) / float64(total)
-		steal += float64(now.steal-then.steal) / float64(total)
-		busiest = max(busiest, float64(now.busy-then.busy)/float64(total))
+		total := float64(now.total() - then.total())
+		if !known || total <= 0 {
+			continue
+		}
+		share := func(now, then int64) float64 { return float64(now-then) / total }
+		cpu.Cores = append(cpu.Cores, result.Core{
+			Core: int(number),
+			User: share(now.user, then.user), System: share(now.system, then.system),
+			IRQ: share(now.irq, then.irq), Softirq: share(now.softirq, then.softirq),
+			Steal: share(now.steal, then.steal), Idle: share(now.idle, then.idle),
+		})
 	}
-	if known {
-		cpu.Softirq, cpu.Steal, cpu.BusiestCore = &softirq, &steal, &busiest
-	}
+	slices.SortFunc(cpu.Cores, func(a, b result.Core) int { return cmp.Compare(a.Core, b.Core) })
+	cpu.Softirq, cpu.Steal, cpu.BusiestCore = sum(cpu.Cores)
 	return cpu
+}
+
+// sum is the softirq and the stolen time of all cores and how busy the busiest of
+// them was; nil if none is known.
+func sum(cores []result.Core) (softirq, steal, busiest *float64) {
+	if len(cores) == 0 {
+		return nil, nil, nil
+	}
+	softirq, steal, busiest = new(float64), new(float64), new(float64)
+	for _, c := range cores {
+		*softirq += c.Softirq
+		*steal += c.Steal
+		*busiest = max(*busiest, 1-c.Idle)
+	}
+	return softirq, steal, busiest
+}
+
+// rates are the machine's interrupts and context switches a second between the
+// two snapshots; nil if unknown.
+func (c CPUTimes) rates(before CPUTimes) (interrupts, switches *float64) {
+	elapsed := c.at.Sub(before.at).Seconds()
+	if elapsed <= 0 || before.switches == 0 {
+		return nil, nil
+	}
+	i := float64(c.interrupts-before.interrupts) / elapsed
+	s := float64(c.switches-before.switches) / elapsed
+	return &i, &s
 }

@@ -13,20 +13,28 @@ func TestCPUSince(t *testing.T) {
 	start := time.Now()
 	before := CPUTimes{
 		at: start, user: time.Second, system: time.Second, involuntary: 5,
-		cores: map[int64]coreTimes{0: {total: 100, busy: 10, softirq: 1}, 1: {total: 100, busy: 50}},
+		threads:    map[int]time.Duration{1: time.Second, 2: time.Second},
+		cores:      map[int64]coreTimes{0: {user: 9, softirq: 1, idle: 90}, 1: {user: 50, idle: 50}},
+		interrupts: 1000, switches: 500,
 	}
 	after := CPUTimes{
 		at: start.Add(2 * time.Second), user: 1500 * time.Millisecond, system: 4 * time.Second, involuntary: 12,
 		// Core 2 came up in between.
-		cores: map[int64]coreTimes{0: {total: 300, busy: 160, softirq: 51}, 1: {total: 300, busy: 100, softirq: 25, steal: 20}, 2: {total: 1}},
+		threads:    map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 3: 100 * time.Millisecond},
+		cores:      map[int64]coreTimes{0: {user: 109, softirq: 51, idle: 140}, 1: {user: 75, softirq: 25, idle: 200}, 2: {idle: 1}},
+		interrupts: 3000, switches: 600,
 	}
-	softirq, steal, busiest := 0.375, 0.1, 0.75
-	want := &result.CPU{Process: 1.75, User: 0.25, System: 1.5, Softirq: &softirq, Steal: &steal, BusiestCore: &busiest, InvoluntarySwitches: 7}
+	softirq, steal, busiest, thread := 0.375, 0.0, 0.75, 0.5
+	want := &result.CPU{Process: 1.75, User: 0.25, System: 1.5, Softirq: &softirq, BusiestCore: &busiest, BusiestThread: &thread, Steal: &steal, InvoluntarySwitches: 7,
+		Cores: []result.Core{{Core: 0, User: 0.5, Softirq: 0.25, Idle: 0.25}, {Core: 1, User: 0.125, Softirq: 0.125, Idle: 0.75}}}
 	if diff := cmp.Diff(want, after.Since(before)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if i, n := after.rates(before); *i != 1000 || *n != 50 {
+		t.Errorf("%v interrupts and %v context switches a second, want 1000 and 50", *i, *n)
+	}
 	before.cores = nil
-	want.Softirq, want.Steal, want.BusiestCore = nil, nil, nil
+	want.Softirq, want.Steal, want.BusiestCore, want.Cores = nil, nil, nil, nil
 	if diff := cmp.Diff(want, after.Since(before)); diff != "" {
 		t.Errorf("without the machine's part (-want +got):\n%s", diff)
 	}

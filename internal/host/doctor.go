@@ -35,8 +35,10 @@ func Doctor(iface string, tx, rx []PathState) ([]result.Finding, error) {
 	findings = append(findings, checkPaths("rx paths", rx)...)
 	findings = append(findings, checkBuffer("receive", "rmem_max")...)
 	findings = append(findings, checkBuffer("send", "wmem_max")...)
+	findings = append(findings, readMachine().check()...)
 	if link != nil {
 		findings = append(findings, link.check()...)
+		findings = append(findings, readDelivery(link.Name).check(link.Name)...)
 	}
 	return findings, nil
 }
@@ -104,6 +106,10 @@ func (l *Link) check() []result.Finding {
 	if l.Loopback {
 		return findings
 	}
+	findings = append(findings, l.expect()...)
+	if l.HalfDuplex {
+		findings = append(findings, warn("ethtool -s "+l.Name+" autoneg on", "%s runs at half duplex: the other end is set to another mode", l.Name))
+	}
 	findings = append(findings, l.checkMTU()...)
 	findings = append(findings, l.checkRings()...)
 	return append(findings, l.checkOffloads()...)
@@ -114,6 +120,16 @@ func (l *Link) speed() string {
 		return ""
 	}
 	return fmt.Sprintf(" at %d Mbit/s", l.SpeedBps/1_000_000)
+}
+
+// expect says what the link carries at best: frames with FCS, preamble and gap.
+func (l *Link) expect() []result.Finding {
+	if l.SpeedBps == 0 {
+		return nil
+	}
+	most := func(frame int) float64 { return float64(l.SpeedBps) / float64(8*(frame+20)) }
+	return []result.Finding{ok("%s carries at most %.0f packets/s in 64-byte frames and %.0f in 1518-byte ones (%.1f Mbit/s of UDP payload)",
+		l.Name, most(64), most(1518), most(1518)*1472*8/1e6)}
 }
 
 // jumbo is the MTU of the largest frame in common use, 9018 bytes.
@@ -127,7 +143,14 @@ func (l *Link) checkMTU() []result.Finding {
 	if l.MTU < jumbo && l.MaxMTU >= jumbo {
 		f.Mend = fmt.Sprintf("ip link set dev %s mtu %d", l.Name, jumbo)
 	}
-	return []result.Finding{f}
+	findings := []result.Finding{f}
+	for _, p := range l.Peers {
+		if p.MTU < l.MTU {
+			findings = append(findings, warn(fmt.Sprintf("ip link set dev %s mtu %d", p.Name, l.MTU),
+				"%s has MTU %d, but %s, which its frames go through, %d: longer ones are lost", l.Name, l.MTU, p.Name, p.MTU))
+		}
+	}
+	return findings
 }
 
 func (l *Link) checkRings() []result.Finding {

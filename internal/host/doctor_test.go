@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,8 +27,10 @@ func TestDoctorOfTheMachineSpeaksOfNoInterface(t *testing.T) {
 	if diff := cmp.Diff(want, findings[:2]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if len(findings) > 4 { // with both of net.core's limits
-		t.Errorf("more than the machine's findings: %v", findings)
+	for _, f := range findings {
+		if strings.Contains(f.What, "eth0") {
+			t.Errorf("a finding of an interface: %v", f)
+		}
 	}
 }
 
@@ -57,6 +60,7 @@ func TestCheckLink(t *testing.T) {
 	}{
 		{"nothing to mend", func(*Link) {}, []result.Finding{
 			{Level: "ok", What: "eth0 is up at 10000 Mbit/s"},
+			{Level: "ok", What: "eth0 carries at most 14880952 packets/s in 64-byte frames and 812744 in 1518-byte ones (9570.9 Mbit/s of UDP payload)"},
 			{Level: "ok", What: "eth0 MTU 9000 of 9216"},
 		}},
 		{"down", func(l *Link) { l.Up, l.Carrier = false, false }, []result.Finding{

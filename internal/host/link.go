@@ -37,17 +37,26 @@ type Link struct {
 	NoARP    bool // the link resolves no neighbours
 	// SpeedBps is the speed in bit/s, or 0 if unknown. Links made of software
 	// (veth, tun) count as unknown: the figure that they report binds nothing.
-	SpeedBps uint64
-	Driver   string          // as ethtool -i has it; empty if unknown
-	Qdisc    string          // kind of the root qdisc; empty if unknown
-	Rings    *Rings          // nil where the driver has none
-	Offloads map[string]bool // by the kernel's feature names; nil if unknown
+	SpeedBps   uint64
+	HalfDuplex bool
+	Peers      []Peer          // links of this namespace that its frames go through
+	Driver     string          // as ethtool -i has it; empty if unknown
+	Qdisc      string          // kind of the root qdisc; empty if unknown
+	Rings      *Rings          // nil where the driver has none
+	Offloads   map[string]bool // by the kernel's feature names; nil if unknown
 }
 
 // Rings are the descriptor rings of a NIC, in descriptors: now and at most.
 type Rings struct {
 	RX, RXMax int
 	TX, TXMax int
+}
+
+// A Peer is a link that another one's frames go through: the link beneath a VLAN,
+// the bridge above a port, the other end of a veth pair.
+type Peer struct {
+	Name string
+	MTU  int // IP bytes
 }
 
 // Running reports whether frames can pass: up and with a carrier.

@@ -61,7 +61,25 @@ func describe(nlink netlink.Link) (*Link, error) {
 	if err := l.addAttributes(); err != nil {
 		return nil, err
 	}
+	l.addPeers(a)
 	return l, l.addEthtool()
+}
+
+// addPeers finds the links that this one's frames go through, as far as they are
+// in its namespace.
+func (l *Link) addPeers(a *netlink.LinkAttrs) {
+	indexes := []int{a.MasterIndex}
+	if a.NetNsID < 0 { // else the parent is of another namespace
+		indexes = append(indexes, a.ParentIndex)
+	}
+	for _, index := range indexes {
+		if index == 0 || index == a.Index {
+			continue
+		}
+		if peer, err := netlink.LinkByIndex(index); err == nil {
+			l.Peers = append(l.Peers, Peer{Name: peer.Attrs().Name, MTU: peer.Attrs().MTU})
+		}
+	}
 }
 
 // addAttributes fills in the attributes of RTM_GETLINK that the netlink
@@ -120,6 +138,8 @@ func (l *Link) addEthtool() error {
 	var cmd ethtool.EthtoolCmd
 	if mbit, err := e.CmdGet(&cmd, l.Name); err == nil && mbit != 0 && mbit != math.MaxUint32 {
 		l.SpeedBps = uint64(mbit) * 1_000_000
+		const half = 0 // DUPLEX_HALF of linux/ethtool.h
+		l.HalfDuplex = cmd.Duplex == half
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ func resolve(t *testing.T, addr string) (net.HardwareAddr, error) {
 func TestNeighbourIsAskedFor(t *testing.T) {
 	l := enterLab(t)
 	want := l.B().MAC.String()
-	before, err := ReadSnapshot(eth0(t).Index)
-	must(t, err)
+	m := OpenMeter(eth0(t).Index, Flow{})
+	defer m.Close()
 	for _, addr := range []string{"10.77.0.2", "fd77::2"} {
 		mac, err := resolve(t, addr)
 		must(t, err)
@@ -31,11 +31,10 @@ func TestNeighbourIsAskedFor(t *testing.T) {
 			t.Errorf("%s is at %s, want %s", addr, mac, want)
 		}
 	}
-	after, err := ReadSnapshot(eth0(t).Index)
-	must(t, err)
-	rise := after.Since(before)
-	if rise.Link.TxPackets == 0 || rise.UDP4.OutDatagrams != 0 || rise.UDP6.OutDatagrams != 0 {
-		t.Errorf("sent %+v, of them %+v and %+v; want requests and no datagrams", rise.Link, rise.UDP4, rise.UDP6)
+	h := m.Total()
+	tx, v4, v6 := rose(h.NIC.Counters, "tx_packets"), rose(h.Counters, "UdpOutDatagrams"), rose(h.Counters, "Udp6OutDatagrams")
+	if tx == 0 || v4 != 0 || v6 != 0 {
+		t.Errorf("sent %d frames, of them %d and %d datagrams; want requests and no datagrams", tx, v4, v6)
 	}
 }
 

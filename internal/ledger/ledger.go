@@ -1,65 +1,80 @@
 // Package ledger settles the account of a test: where each lost packet was
-// lost, from what both ends and their hosts counted. It is pure.
+// lost, from what both ends and their hosts counted, and what held the rate. It
+// is pure.
 package ledger
 
-import (
-	"fmt"
+import "linerate/internal/result"
 
-	"linerate/internal/result"
-)
-
-// An Account is what the ends of a test know.
-type Account struct {
-	Sent    *uint64 // by the sender's count; nil if that is unknown
-	Arrived uint64  // first copies
-	Lost    uint64  // at least so many, if the sender's count is unknown
-	// What the kernel lost at the receiver for want of room. It may hold
-	// packets of others and end markers, so it bounds a stage from above.
-	SocketDrops    uint64 // receive buffer
-	ProgramDrops   uint64 // ring
-	ChecksumErrors uint64 // datagrams that the receiving host refused for their UDP checksum
-	WindowAsked    int    // receive buffer in bytes
-	WindowGot      int
+// A Test is what is known of one direction of a test when it is over. What is
+// unknown is nil: all of the other end, if it is no linerate.
+type Test struct {
+	Config                   *result.Config
+	IPv6                     bool
+	Sender                   *result.Sender
+	Receiver                 *result.Receiver
+	SenderHost, ReceiverHost *result.Host
 }
 
-// Settle says where the packets went that did not arrive. It never explains more
-// than was lost.
-func Settle(a Account) *result.Ledger {
-	l := &result.Ledger{Sent: a.Sent, Arrived: a.Arrived, Lost: []result.Stage{}}
-	left := a.Lost
-	take := func(stage string, drops uint64, evidence, advice string) {
-		n := min(drops, left)
-		if n == 0 {
-			return
-		}
-		s := result.Stage{Stage: stage, Host: "receiver", Packets: n, Evidence: evidence, Advice: advice}
-		if drops > n {
-			s.AtMost = &drops
-		}
-		l.Lost = append(l.Lost, s)
-		left -= n
+// A claim is what one stage may have lost: no fewer than low and no more than
+// high packets.
+type claim struct {
+	result.Stage
+	low, high uint64
+}
+
+// Settle says where the packets went that did not arrive. What counters prove
+// stands as packets, what they allow on top as at_most, and what none of them
+// proves stays unexplained: together exactly what was lost. It is nil for a test
+// whose arrivals were not counted in packets.
+func Settle(t Test) *result.Ledger {
+	if t.Receiver == nil || t.Receiver.ArrivedPackets == nil {
+		return nil
 	}
-	take("receiver_filter", a.ChecksumErrors,
-		fmt.Sprintf("the receiving host refused %d datagrams for a wrong UDP checksum (Udp InCsumErrors)", a.ChecksumErrors),
-		"something on the way changes datagrams: compare captures at both ends")
-	take("receiver_socket", a.SocketDrops,
-		fmt.Sprintf("the socket's own count of datagrams that its %s buffer had no room for: %d", buffer(a), a.SocketDrops),
-		"give the socket a larger buffer: -w 32M, and as root or with sysctl -w net.core.rmem_max=33554432")
-	take("receiver_program", a.ProgramDrops,
-		fmt.Sprintf("the ring's own count of frames that it had no room for: %d", a.ProgramDrops),
-		"count with --rx udp, or leave a core to the receiver")
+	l := &result.Ledger{Arrived: t.Receiver.Unique, Lost: []result.Stage{}}
+	if !t.Receiver.LossIsLowerBound {
+		sent := t.sent()
+		l.Sent = &sent
+	}
+	before := []claim{t.senderQueue(), t.senderNIC()}
+	after := []claim{t.receiverNIC(), t.backlog(), t.filter(), t.socket(), t.program()}
+	left := t.Receiver.Lost
+	take := func(claims []claim) {
+		for i := range claims {
+			claims[i].Packets = min(claims[i].low, left)
+			left -= claims[i].Packets
+		}
+	}
+	take(before)
+	take(after)
+	// What both hosts prove to be lost between them is what no host lost.
+	between := []claim{t.network(before, after[0], left)}
+	take(between)
+	for _, claims := range [][]claim{before, between, after} {
+		for _, c := range claims {
+			if bound := min(c.high, c.Packets+left); bound > c.Packets {
+				c.AtMost = &bound
+			}
+			if c.Packets > 0 || c.AtMost != nil {
+				l.Lost = append(l.Lost, c.Stage)
+			}
+		}
+	}
 	l.Unexplained = left
 	return l
 }
 
-// buffer describes the receive buffer, with what was asked where it is not what
-// the kernel gave.
-func buffer(a Account) string {
-	got := kib(a.WindowGot)
-	if a.WindowGot >= a.WindowAsked {
-		return got
+// housekeeping is how many frames that are no test's an idle interface may see
+// in a test: ARP, neighbour discovery, end markers, a control connection.
+const housekeeping = 64
+
+// shared is what of a counter is the test's for certain, if so many other packets
+// went the same way.
+func shared(n, others uint64) uint64 {
+	if others <= housekeeping {
+		return n
 	}
-	return fmt.Sprintf("%s (asked %s)", got, kib(a.WindowAsked))
+	return n - min(n, others)
 }
 
-func kib(n int) string { return fmt.Sprintf("%d KiB", n/1024) }
+// less is a - b, or 0.
+func less(a, b uint64) uint64 { return a - min(a, b) }

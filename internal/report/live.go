@@ -70,6 +70,11 @@ func (t *Text) interval(b *strings.Builder, c *result.Config, iv *result.Interva
 		t.rescale(b, sendColumns, c, s.Rate)
 		row(b, sendColumns, time, number(s.Packets), t.rate(s.Rate, "l4"), t.rate(s.Rate, "l1"), number(s.LatePackets))
 	}
+	if t.o.Verbose {
+		for i := range iv.Hosts {
+			t.o.host(b, &iv.Hosts[i])
+		}
+	}
 }
 
 // reverse prints a line of the second direction of --bidir.

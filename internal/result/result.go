@@ -80,6 +80,7 @@ type Interval struct {
 	Sender   *SenderInterval   `json:"sender,omitempty"`
 	Receiver *ReceiverInterval `json:"receiver,omitempty"`
 	Reverse  *ReverseInterval  `json:"reverse,omitempty"`
+	Hosts    []Host            `json:"hosts,omitempty"` // with the counters that rose
 }
 
 // ReverseInterval is an interval of the second direction of --bidir.
@@ -263,27 +264,6 @@ type Stage struct {
 	AtMost   *uint64 `json:"at_most,omitempty"`
 	Evidence string  `json:"evidence"`
 	Advice   string  `json:"advice,omitempty"`
-}
-
-// Host is one end of the test. CPU figures are in cores: 1 is one core busy.
-type Host struct {
-	Role   string `json:"role"` // sender, receiver
-	CPU    *CPU   `json:"cpu,omitempty"`
-	Kernel string `json:"kernel,omitempty"`
-	Arch   string `json:"arch,omitempty"`
-}
-
-// CPU is in cores, over the test.
-type CPU struct {
-	Process     float64  `json:"process"`
-	User        float64  `json:"user"`
-	System      float64  `json:"system"`
-	Softirq     *float64 `json:"softirq,omitempty"`
-	BusiestCore *float64 `json:"busiest_core,omitempty"`
-	// Steal is what the hypervisor gave to others of what this machine wanted.
-	Steal *float64 `json:"steal,omitempty"`
-	// InvoluntarySwitches is how often the kernel took this process off a processor.
-	InvoluntarySwitches int64 `json:"involuntary_switches"`
 }
 
 // Limit is what held the rate of the test, in one sentence with the numbers.

@@ -165,7 +165,7 @@ func (s *server) prepare(ctx context.Context) error {
 	if link, err := plan.LinkOf(s.Local.Addr()); err == nil {
 		ifindex = link.Index
 	}
-	s.conduct, err = newConductor(s.rep, s.o, ifindex)
+	s.conduct, err = newConductor(s.rep, s.o, s.role(), ifindex, legFlow(s.in, s.out))
 	return err
 }
 

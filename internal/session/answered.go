@@ -15,7 +15,7 @@ import (
 // tells the client what this end found. failed is why the test broke off, nil if
 // it did not.
 func (s *server) settle(ctx context.Context, failed error) error {
-	s.rep.Hosts = s.conduct.host(s.role())
+	s.rep.Hosts = []result.Host{*s.conduct.host()}
 	if failed != nil {
 		_, err := s.account(nil)
 		return errors.Join(failed, err)
@@ -109,10 +109,11 @@ func (s *server) accountIn(d *result.Direction, theirs *iperf3.Results) (err err
 			}
 			err = in.tell(sent)
 		}
-		var unsettled error
-		d.Receiver, d.Ledger, unsettled = in.settle(func(iv result.Interval) { s.conduct.board.add(0, iv) })
+		var unsettled, unbalanced error
+		d.Receiver, unsettled = in.settle(func(iv result.Interval) { s.conduct.board.add(0, iv) })
+		d.Ledger, unbalanced = in.account(d, s.rep.Hosts)
 		s.rep.Warnings = append(s.rep.Warnings, in.notes...)
-		return errors.Join(err, unsettled)
+		return errors.Join(err, unsettled, unbalanced)
 	case *tcpReceiving:
 		if theirs != nil {
 			err = in.drain(plan.TestDrain)

@@ -71,6 +71,7 @@ func merge(to *result.Interval, from result.Interval) {
 	if from.Receiver != nil {
 		to.Receiver = from.Receiver
 	}
+	to.Hosts = append(to.Hosts, from.Hosts...)
 	if from.Reverse == nil {
 		return
 	}

@@ -19,7 +19,7 @@ func (c *client) settle(ctx context.Context, failed error) error {
 	if errors.Is(err, errAbandoned) {
 		err = nil
 	}
-	c.rep.Hosts = c.conduct.host(c.role())
+	c.rep.Hosts = []result.Host{*c.conduct.host()}
 	return errors.Join(failed, err, c.report(theirs))
 }
 
@@ -97,7 +97,7 @@ func (c *client) catchUp() error {
 
 // finding is what this end can tell before it knows the server's numbers.
 func (c *client) finding() *iperf3.Finding {
-	f := &iperf3.Finding{Hosts: c.conduct.host(c.role())}
+	f := &iperf3.Finding{Hosts: []result.Host{*c.conduct.host()}}
 	switch out := c.out.(type) {
 	case *sending:
 		f.Forward = &result.Direction{Sender: out.sent()}
@@ -134,10 +134,21 @@ func (c *client) report(theirs *iperf3.Results) error {
 	}
 	err := errors.Join(c.reportOut(&forward, out), c.reportIn(&reverse, in, theirs))
 	c.conduct.board.end()
+	mine, other := &c.rep.Hosts[0], (*result.Host)(nil)
+	if len(c.rep.Hosts) > 1 {
+		other = &c.rep.Hosts[1]
+	}
+	if out, ok := c.out.(*sending); ok && mine.Socket == nil {
+		mine.Socket = out.socket()
+	}
 	if c.out == nil {
 		forward = reverse
-	} else if c.in != nil {
-		c.rep.Reverse = &reverse
+		c.conduct.judge(&forward, other, mine)
+	} else {
+		if c.in != nil {
+			c.rep.Reverse = &reverse
+		}
+		c.conduct.judge(&forward, mine, other)
 	}
 	c.rep.Sender, c.rep.Receiver, c.rep.Ledger = forward.Sender, forward.Receiver, forward.Ledger
 	return err
@@ -188,7 +199,10 @@ func (c *client) reportIn(d *result.Direction, theirs []iperf3.StreamResult, all
 				in.tracker.Sent(uint16(i), in.plan.Streams[i], uint64(max(t.Packets, 0)))
 			}
 		}
-		d.Receiver, d.Ledger, err = in.settle(show)
+		var unbalanced error
+		d.Receiver, err = in.settle(show)
+		d.Ledger, unbalanced = in.account(d, c.rep.Hosts)
+		err = errors.Join(err, unbalanced)
 		c.rep.Warnings = append(c.rep.Warnings, in.notes...)
 		if d.Sender == nil && len(theirs) > 0 {
 			d.Sender = stockSender(theirs, false, false)

@@ -198,6 +198,11 @@ func addr(h *lab.Host, v6 bool) string {
 // speak sends from a to b.
 func speak(t *testing.T, l *lab.Lab, v6 bool, r plan.SendRequest) *result.Report {
 	t.Helper()
+	return speakTo(t, l, v6, r, deaf{})
+}
+
+func speakTo(t *testing.T, l *lab.Lab, v6 bool, r plan.SendRequest, o Observer) *result.Report {
+	t.Helper()
 	r.Host, r.Port, r.Window, r.Pattern = addr(l.B(), v6), 5201, 4<<20, pattern(t, "ramp")
 	var rep *result.Report
 	err := l.A().Do(func() error {
@@ -205,7 +210,7 @@ func speak(t *testing.T, l *lab.Lab, v6 bool, r plan.SendRequest) *result.Report
 		if err != nil {
 			return err
 		}
-		rep, err = Send(context.Background(), p, "test", deaf{})
+		rep, err = Send(context.Background(), p, "test", o)
 		return err
 	})
 	if err != nil {

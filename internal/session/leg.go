@@ -39,18 +39,19 @@ type conductor struct {
 	do    chan func()
 	stop  context.CancelFunc // ends all legs
 
-	before, after host.CPUTimes // what this host did until the legs began, and until they ended
-	errCPU        error
+	role  string      // of this host in the report
+	meter *host.Meter // what it counts
 }
 
-// newConductor prepares to run a test over an interface, 0 for none in particular.
-func newConductor(rep *result.Report, o Observer, ifindex int) (*conductor, error) {
+// newConductor prepares to run a test over an interface, 0 for none in particular,
+// and begins to count what becomes of its flow at this host, whose role is given.
+func newConductor(rep *result.Report, o Observer, role string, ifindex int, flow host.Flow) (*conductor, error) {
 	link, err := watch(ifindex)
 	if err != nil {
 		return nil, err
 	}
 	return &conductor{
-		rep: rep, o: o, link: link, board: board{rep: rep, o: o},
+		rep: rep, o: o, link: link, board: board{rep: rep, o: o}, role: role, meter: host.OpenMeter(ifindex, flow),
 		do: make(chan func(), 64), // so that a slow terminal does not hold a worker
 	}, nil
 }
@@ -58,10 +59,6 @@ func newConductor(rep *result.Report, o Observer, ifindex int) (*conductor, erro
 // conduct runs legs until all of them have ended, and stops them if the link
 // fails. What a part of the board shows is its leg's.
 func (c *conductor) conduct(ctx context.Context, legs ...leg) error {
-	var err error
-	if c.before, err = host.ReadCPU(); err != nil {
-		return err
-	}
 	var running context.Context
 	running, c.stop = context.WithCancel(ctx)
 	defer c.stop()
@@ -71,10 +68,15 @@ func (c *conductor) conduct(ctx context.Context, legs ...leg) error {
 	for part, l := range legs {
 		go func() {
 			err := l.run(running, func(iv result.Interval) {
-				c.do <- func() { c.board.add(part, iv) }
+				c.do <- func() {
+					if part == 0 {
+						iv.Hosts = c.lap()
+					}
+					c.board.add(part, iv)
+				}
 			})
 			if working.Add(-1) == 0 {
-				c.after, c.errCPU = host.ReadCPU()
+				c.meter.Worked()
 			}
 			ended <- errors.Join(err, l.finish())
 		}()
@@ -128,12 +130,18 @@ func progressOf(legs []leg) string {
 	return line
 }
 
+// lap is what this end did since the last lap.
+func (c *conductor) lap() []result.Host {
+	h := c.meter.Lap()
+	h.Role = c.role
+	return []result.Host{*h}
+}
+
 // host is this end of the test.
-func (c *conductor) host(role string) []result.Host {
-	if c.errCPU != nil {
-		return nil
-	}
-	return []result.Host{thisHost(role, c.before, c.after)}
+func (c *conductor) host() *result.Host {
+	h := c.meter.Total()
+	h.Role = c.role
+	return h
 }
 
 // later hands over what is to happen on the goroutine that conducts, unless ctx
@@ -145,7 +153,10 @@ func (c *conductor) later(ctx context.Context, f func()) {
 	}
 }
 
-func (c *conductor) close() { c.link.close() }
+func (c *conductor) close() {
+	c.link.close()
+	c.meter.Close()
+}
 
 // turned is a leg of the second direction of a test.
 type turned struct{ leg }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"linerate/internal/ledger"
 	"linerate/internal/plan"
 	"linerate/internal/result"
 )
@@ -19,7 +20,7 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 	defer r.close()
 	rep := newReport("recv", version, p.Report, p.Warnings)
 	r.describe(rep.Config)
-	c, err := newConductor(rep, o, p.Config.IfIndex)
+	c, err := newConductor(rep, o, "receiver", p.Config.IfIndex, flow(p.Config.Local, p.Track.Format))
 	if err != nil {
 		return nil, err
 	}
@@ -28,12 +29,17 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 	r.notes = nil
 	o.Started(rep)
 	err = c.conduct(ctx, r)
-	rep.Hosts = c.host("receiver")
-	var unsettled error
-	rep.Receiver, rep.Ledger, unsettled = r.settle(func(iv result.Interval) { c.board.add(0, iv) })
-	err = errors.Join(err, unsettled)
+	here := c.host()
+	var unsettled, unknown error
+	rep.Receiver, unsettled = r.settle(func(iv result.Interval) { c.board.add(0, iv) })
+	here.Socket, unknown = r.socket()
+	rep.Hosts = []result.Host{*here}
+	test := ledger.Test{Config: rep.Config, IPv6: r.tracker.IPv6(), Receiver: rep.Receiver, ReceiverHost: here}
+	rep.Ledger = ledger.Settle(test)
+	rep.Limit = ledger.Limit(test, rep.Ledger)
+	err = errors.Join(err, unsettled, unknown, reconcile(rep.Receiver, rep.Ledger))
 	rep.Config.Flows = r.flowsSeen
-	rep.Warnings = append(rep.Warnings, r.notes...)
+	rep.Warnings = append(append(rep.Warnings, r.notes...), ledger.Disturbances(test)...)
 	c.board.end()
 	if err != nil {
 		rep.Error = err.Error()

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"linerate/internal/host"
 	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
@@ -24,10 +23,9 @@ type receiving struct {
 	plan     *plan.Receive
 	receiver rx.Receiver
 	tracker  *track.Tracker // the worker's while it runs
-	before   *host.Snapshot // this host's counters at the start; nil if unknown
 	since    time.Time      // of the ticks; its zero value stands for the first arrival
 	start    int64          // the same in ns of CLOCK_MONOTONIC; 0 for the first arrival
-	begun    time.Time
+	opened   time.Time
 	reason   rx.Reason
 	packets  atomic.Uint64 // that had come at the last tick
 	notes    []string      // for the report
@@ -55,11 +53,8 @@ func openReceiving(p *plan.Receive) (*receiving, error) {
 		return nil, plan.OpenError(err)
 	}
 	r := &receiving{
-		plan: p, receiver: receiver, tracker: track.New(p.Track), begun: time.Now(),
+		plan: p, receiver: receiver, tracker: track.New(p.Track), opened: time.Now(),
 		flows: make([]track.FlowTotal, len(p.Streams)),
-	}
-	if r.before, err = host.ReadSnapshot(p.Config.IfIndex); err != nil {
-		r.before = nil // the ledger knows less
 	}
 	if n, ok := receiver.(rx.Noted); ok && n.Note() != "" {
 		r.notes = append(r.notes, n.Note())
@@ -75,7 +70,6 @@ func (r *receiving) describe(c *result.Config) {
 }
 
 func (r *receiving) run(ctx context.Context, show func(result.Interval)) error {
-	r.begun = time.Now()
 	if !r.since.IsZero() {
 		r.start = linux.Monotonic() + int64(time.Until(r.since))
 	}
@@ -236,7 +230,7 @@ func (r *receiving) length() time.Duration {
 func (r *receiving) finish() error { return nil }
 
 func (r *receiving) progress() string {
-	return fmt.Sprintf("counting: %.0f s, %d packets", time.Since(r.begun).Seconds(), r.packets.Load())
+	return fmt.Sprintf("counting: %.0f s, %d packets", time.Since(r.opened).Seconds(), r.packets.Load())
 }
 
 func (r *receiving) close() error { return r.receiver.Close() }

@@ -85,10 +85,8 @@ func (r *tcpReceiving) results(first int) []iperf3.StreamResult {
 // those of the second.
 func (c *conductor) resultsOf(s *streams, legs ...leg) *iperf3.Results {
 	r := &iperf3.Results{SenderHasRetransmits: -1}
-	if c.errCPU == nil {
-		if cpu := c.after.Since(c.before); cpu != nil {
-			r.CPUTotal, r.CPUUser, r.CPUSystem = 100*cpu.Process, 100*cpu.User, 100*cpu.System
-		}
+	if cpu := c.host().CPU; cpu != nil {
+		r.CPUTotal, r.CPUUser, r.CPUSystem = 100*cpu.Process, 100*cpu.User, 100*cpu.System
 	}
 	for _, l := range legs {
 		if l == nil {

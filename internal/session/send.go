@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"linerate/internal/ledger"
 	"linerate/internal/plan"
 	"linerate/internal/result"
 )
@@ -20,7 +21,7 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 	if err := s.describe(rep.Config); err != nil {
 		return nil, err
 	}
-	c, err := newConductor(rep, o, p.Config.IfIndex)
+	c, err := newConductor(rep, o, "sender", p.Config.IfIndex, s.flow())
 	if err != nil {
 		return nil, err
 	}
@@ -29,8 +30,12 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 	err = c.conduct(ctx, s)
 	c.board.end()
 	rep.Sender = s.sent()
-	rep.Hosts = c.host("sender")
-	rep.Warnings = append(rep.Warnings, s.notes...)
+	here := c.host()
+	here.Socket = s.socket()
+	rep.Hosts = []result.Host{*here}
+	test := ledger.Test{Config: rep.Config, Sender: rep.Sender, SenderHost: here}
+	rep.Limit = ledger.Limit(test, nil)
+	rep.Warnings = append(append(rep.Warnings, s.notes...), ledger.Disturbances(test)...)
 	if err != nil {
 		rep.Error = err.Error()
 	}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"linerate/gen"
 	"linerate/gen/pace"
+	"linerate/internal/host"
 	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/result"
@@ -29,9 +31,10 @@ type sending struct {
 	sender    gen.Sender
 	pacer     *pace.Pacer
 	published gen.Progress
-	begun     time.Time
-	last      left // at the end of the last interval
-	omitted   left // at the end of the seconds that no total holds
+	opened    time.Time
+	begun     time.Time // run's own
+	last      left      // at the end of the last interval
+	omitted   left      // at the end of the seconds that no total holds
 
 	lastFlows, omittedFlows []uint64 // packets of each flow at these times, where intervals tell of flows
 
@@ -54,7 +57,7 @@ func openSending(p *plan.Send) (*sending, error) {
 	if err != nil {
 		return nil, plan.OpenError(err)
 	}
-	s := &sending{plan: p, sender: sender, begun: time.Now()}
+	s := &sending{plan: p, sender: sender, opened: time.Now()}
 	if p.PerFlow {
 		s.published.Flows = make([]atomic.Uint64, p.Schedule.Flows)
 		s.lastFlows = make([]uint64, p.Schedule.Flows)
@@ -73,6 +76,19 @@ func (s *sending) describe(c *result.Config) error {
 	got, err := w.Window()
 	c.WindowGot = got / kernelDoubles
 	return err
+}
+
+// flow is where the packets go.
+func (s *sending) flow() host.Flow {
+	to, _ := netip.ParseAddrPort(s.plan.Report.Destination)
+	return flow(to, s.plan.Config.Template.Stamper.Format)
+}
+
+// socket is what the path says of itself.
+func (s *sending) socket() *result.Socket {
+	var c result.Config
+	_ = s.describe(&c) // which has been said when it was opened
+	return &result.Socket{Raw: s.plan.Path.Family == gen.Raw, WindowAsked: c.WindowAsked, WindowGot: c.WindowGot}
 }
 
 func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
@@ -213,7 +229,7 @@ func (s *sending) sent() *result.Sender {
 }
 
 func (s *sending) progress() string {
-	elapsed := time.Since(s.begun)
+	elapsed := time.Since(s.opened)
 	line := fmt.Sprintf("sending: %d packets in %.1f s", s.published.Packets.Load(), elapsed.Seconds())
 	switch schedule := &s.plan.Schedule; {
 	case schedule.Count > 0:

@@ -3,10 +3,11 @@
 package session
 
 import (
-	"runtime"
+	"net/netip"
 	"time"
 
 	"linerate/internal/host"
+	"linerate/internal/probe"
 	"linerate/internal/result"
 	"linerate/internal/units"
 )
@@ -37,9 +38,26 @@ func newReport(command, version string, c result.Config, warnings []string) *res
 	}
 }
 
-// thisHost is one end of the test as far as this process knows it.
-func thisHost(role string, before, after host.CPUTimes) result.Host {
-	return result.Host{Role: role, CPU: after.Since(before), Kernel: host.Kernel(), Arch: runtime.GOARCH}
+// flow is what tells the packets of a test from others among a host's drops.
+func flow(to netip.AddrPort, f probe.Format) host.Flow {
+	if f == probe.Native {
+		return host.Flow{To: to, Magic: probe.MagicData}
+	}
+	return host.Flow{To: to}
+}
+
+// legFlow is that of a coordinated test's first leg that has packets; of no flow if
+// it has none.
+func legFlow(legs ...leg) host.Flow {
+	for _, l := range legs {
+		switch l := l.(type) {
+		case *receiving:
+			return flow(l.plan.Config.Local, l.plan.Track.Format)
+		case *sending:
+			return l.flow()
+		}
+	}
+	return host.Flow{}
 }
 
 // rate is what packets of so many payload bytes in all make at each layer; nil

@@ -3,9 +3,9 @@ package session
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
-	"linerate/internal/host"
 	"linerate/internal/ledger"
 	"linerate/internal/result"
 	"linerate/internal/units"
@@ -15,7 +15,7 @@ import (
 
 // settle closes the account of a receiver, and shows as the last interval what its
 // end brought. What comes back with an error is what could be saved.
-func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, *result.Ledger, error) {
+func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, error) {
 	stack, last := r.stack(), r.tracker.Totals()
 	res, err := r.tracker.Finish(readClock().beside(r.tracker.End()))
 	r.leaveOut(&res.Summary)
@@ -42,8 +42,10 @@ func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, *resul
 		r.notes = append(r.notes, oddities(f.Frames())...)
 	}
 	r.lastInterval(last, total.Lost, show)
-	l, errAccount := r.account(total, res.Sent)
-	return total, l, errors.Join(err, errAccount)
+	if res.Sent != nil && *res.Sent != total.Unique+total.Lost {
+		err = errors.Join(err, fmt.Errorf("the account does not add up, which is a bug: %d sent are not %d unique and %d lost", *res.Sent, total.Unique, total.Lost))
+	}
+	return total, err
 }
 
 // leaveOut takes from a total what came in the seconds that no total holds.
@@ -120,35 +122,51 @@ func (r *receiving) received(s *track.Summary, stack units.Stack) *result.Receiv
 	return total
 }
 
-// account makes the ledger and holds the report to its identities; sent is the
-// sender's count, nil if that is unknown.
-func (r *receiving) account(total *result.Receiver, sent *uint64) (*result.Ledger, error) {
+// socket is what the path says of itself.
+func (r *receiving) socket() (*result.Socket, error) {
+	var c result.Config
+	r.describe(&c)
+	s := &result.Socket{Raw: r.raw(), WindowAsked: c.WindowAsked, WindowGot: c.WindowGot}
 	drops, err := r.receiver.Drops()
-	if errors.Is(err, errors.ErrUnsupported) {
+	switch {
+	case err == nil:
+		s.Drops, s.RingDrops = &drops.Socket, &drops.Program
+	case errors.Is(err, errors.ErrUnsupported):
 		err = nil // the ledger says less here
 	}
-	var buffer result.Config
-	r.describe(&buffer)
-	a := ledger.Account{
-		Sent:         sent,
-		Arrived:      total.Unique,
-		Lost:         total.Lost,
-		SocketDrops:  drops.Socket,
-		ProgramDrops: drops.Program,
-		WindowAsked:  buffer.WindowAsked,
-		WindowGot:    buffer.WindowGot,
+	return s, err
+}
+
+// account makes the ledger of a direction that ends here, of which the sender's host
+// may be known, too: the second of the hosts. It is held to the identities.
+func (r *receiving) account(d *result.Direction, hosts []result.Host) (*result.Ledger, error) {
+	here := &hosts[0]
+	var unknown error
+	here.Socket, unknown = r.socket()
+	test := ledger.Test{Config: &r.plan.Report, IPv6: r.tracker.IPv6(), Sender: d.Sender, Receiver: d.Receiver, ReceiverHost: here}
+	if len(hosts) > 1 {
+		test.SenderHost = &hosts[1]
 	}
-	if udp := r.udpErrors(); udp != nil && !r.raw() {
-		// The socket's count has wrong checksums in it, the host's are apart.
-		a.ChecksumErrors = udp.InCsumErrors
-		a.SocketDrops = min(a.SocketDrops, udp.RcvbufErrors)
+	l := ledger.Settle(test)
+	return l, errors.Join(unknown, reconcile(d.Receiver, l))
+}
+
+// judge says of a direction of a test what both ends' counters show together: where
+// packets were lost, what held the rate, and what disturbed.
+func (c *conductor) judge(d *result.Direction, from, to *result.Host) {
+	test := ledger.Test{Config: c.rep.Config, Sender: d.Sender, Receiver: d.Receiver, SenderHost: from, ReceiverHost: to}
+	if a, err := netip.ParseAddrPort(c.rep.Config.Destination); err == nil {
+		test.IPv6 = a.Addr().Is6() && !a.Addr().Is4In6()
 	}
-	l := ledger.Settle(a)
-	return l, errors.Join(err, reconcile(total, sent, l))
+	if d.Ledger != nil {
+		d.Ledger = ledger.Settle(test)
+	}
+	c.rep.Limit = ledger.Limit(test, d.Ledger)
+	c.rep.Warnings = append(c.rep.Warnings, ledger.Disturbances(test)...)
 }
 
 // reconcile holds an account to the identities of the report.
-func reconcile(r *result.Receiver, sent *uint64, l *result.Ledger) error {
+func reconcile(r *result.Receiver, l *result.Ledger) error {
 	explained := l.Unexplained
 	for _, s := range l.Lost {
 		explained += s.Packets
@@ -157,25 +175,10 @@ func reconcile(r *result.Receiver, sent *uint64, l *result.Ledger) error {
 	case r.Packets != r.Unique+r.Duplicates+r.BeyondWindow:
 		return fmt.Errorf("the account does not add up, which is a bug: %d packets are not %d unique, %d duplicates and %d beyond the window",
 			r.Packets, r.Unique, r.Duplicates, r.BeyondWindow)
-	case sent != nil && *sent != r.Unique+r.Lost:
-		return fmt.Errorf("the account does not add up, which is a bug: %d sent are not %d unique and %d lost", *sent, r.Unique, r.Lost)
 	case explained != r.Lost:
 		return fmt.Errorf("the ledger does not add up, which is a bug: it has %d of %d lost packets", explained, r.Lost)
 	}
 	return nil
-}
-
-// udpErrors are what this host counted of UDP during the test; nil if unknown.
-func (r *receiving) udpErrors() *host.UDP {
-	after, err := host.ReadSnapshot(r.plan.Config.IfIndex)
-	if err != nil || r.before == nil {
-		return nil
-	}
-	since := after.Since(r.before)
-	if r.tracker.IPv6() {
-		return since.UDP6
-	}
-	return since.UDP4
 }
 
 // raw reports whether the path takes frames from beneath the host's UDP.

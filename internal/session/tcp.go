@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"linerate/internal/host"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
 	"linerate/internal/result"
@@ -45,7 +46,7 @@ func SendTCP(ctx context.Context, p *plan.StreamPlan, version string, o Observer
 		pattern: p.Pattern, blockLen: p.BlockLen, rate: p.Rate, bytes: p.Bytes, duration: p.Duration,
 	})
 	out.connect, out.ends = s.connect, true
-	c, err := newConductor(rep, o, p.IfIndex)
+	c, err := newConductor(rep, o, "sender", p.IfIndex, host.Flow{})
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,8 @@ func SendTCP(ctx context.Context, p *plan.StreamPlan, version string, o Observer
 	c.board.end()
 	rep.Sender = out.sent()
 	rep.Receiver = acknowledged(s.tcp, rep.Sender)
-	rep.Hosts = c.host("sender")
+	rep.Hosts = []result.Host{*c.host()}
+	c.judge(&result.Direction{Sender: rep.Sender, Receiver: rep.Receiver}, &rep.Hosts[0], nil)
 	if err != nil {
 		rep.Error = err.Error()
 	}
@@ -91,7 +93,7 @@ func ReceiveTCP(ctx context.Context, p *plan.StreamPlan, version string, o Obser
 	}
 	defer l.Close()
 	rep := newReport("recv", version, p.Report, nil)
-	c, err := newConductor(rep, o, p.IfIndex)
+	c, err := newConductor(rep, o, "receiver", p.IfIndex, host.Flow{})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ func ReceiveTCP(ctx context.Context, p *plan.StreamPlan, version string, o Obser
 	err = c.conduct(ctx, in)
 	c.board.end()
 	rep.Receiver = in.received()
-	rep.Hosts = c.host("receiver")
+	rep.Hosts = []result.Host{*c.host()}
 	if err != nil {
 		rep.Error = err.Error()
 	}

@@ -139,7 +139,7 @@ func (r *tcpReceiving) progress() string {
 	for i := range r.receivers {
 		sum += r.receivedBy(i)
 	}
-	return fmt.Sprintf("receiving: %.1f MB in %.1f s", float64(sum)/1e6, time.Since(r.begun).Seconds())
+	return fmt.Sprintf("receiving: %.1f MB in %.1f s", float64(sum)/1e6, time.Since(r.opened).Seconds())
 }
 
 // close leaves the connections to whoever opened them.

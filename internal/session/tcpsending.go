@@ -20,7 +20,8 @@ type tcpStreams struct {
 	interval time.Duration
 	omit     time.Duration
 	most     uint64 // bytes that end a receiver; 0 for no limit
-	begun    time.Time
+	opened   time.Time
+	begun    time.Time // work's own
 	ended    time.Time // when the last byte of the test passed
 
 	last    []uint64 // bytes of each stream at the end of the last interval
@@ -30,7 +31,7 @@ type tcpStreams struct {
 
 func newTCPStreams(conns []*net.TCPConn, interval, omit time.Duration) tcpStreams {
 	return tcpStreams{
-		conns: conns, interval: interval, omit: omit, begun: time.Now(),
+		conns: conns, interval: interval, omit: omit, opened: time.Now(),
 		last: make([]uint64, len(conns)), omitted: make([]uint64, len(conns)),
 	}
 }
@@ -216,7 +217,7 @@ func (s *tcpSending) progress() string {
 	for i := range s.senders {
 		sum += s.sentBy(i)
 	}
-	return fmt.Sprintf("sending: %.1f MB in %.1f s", float64(sum)/1e6, time.Since(s.begun).Seconds())
+	return fmt.Sprintf("sending: %.1f MB in %.1f s", float64(sum)/1e6, time.Since(s.opened).Seconds())
 }
 
 // close leaves the connections to whoever opened them.

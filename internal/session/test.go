@@ -206,7 +206,7 @@ func (c *client) prepare(ctx context.Context) error {
 		}
 	}
 	c.rep.Streams = c.streams.describe()
-	c.conduct, err = newConductor(c.rep, c.o, c.plan.IfIndex)
+	c.conduct, err = newConductor(c.rep, c.o, c.role(), c.plan.IfIndex, legFlow(c.in, c.out))
 	return err
 }
 

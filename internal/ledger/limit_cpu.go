@@ -1,0 +1,70 @@
+package ledger
+
+import (
+	"fmt"
+
+	"linerate/internal/result"
+)
+
+// senderCore is a core of the sender at its end.
+func (t *Test) senderCore() *result.Limit {
+	if core := t.atItsEnd(t.SenderHost); core != "" {
+		return limit("sender_cpu", "%s", "on the sender "+core)
+	}
+	return nil
+}
+
+// receiverCore is a core of the receiver at its end.
+func (t *Test) receiverCore() *result.Limit {
+	if core := t.atItsEnd(t.ReceiverHost); core != "" {
+		return limit("receiver_cpu", "%s", "on the receiver "+core)
+	}
+	return nil
+}
+
+// atItsEnd says which core of a host had nothing left to give and what it did;
+// empty if none, or if that is unknown.
+func (t *Test) atItsEnd(h *result.Host) string {
+	core := busiest(h)
+	if core == nil || 1-core.Idle < busy {
+		return ""
+	}
+	what := "user"
+	most := core.User
+	for _, s := range []struct {
+		name  string
+		share float64
+	}{{"system", core.System}, {"softirq", core.Softirq + core.IRQ}, {"steal, which the hypervisor gave to others", core.Steal}} {
+		if s.share > most {
+			what, most = s.name, s.share
+		}
+	}
+	says := fmt.Sprintf("core %d was at %s, most of it %s (%s)", core.Core, percent(1-core.Idle), what, percent(most))
+	if thread := h.CPU.BusiestThread; thread != nil && *thread < busy/2 {
+		says += fmt.Sprintf(", of which our busiest thread had %s", percent(*thread))
+	}
+	return says
+}
+
+// busiest is the core of a host that idled least; nil if unknown.
+func busiest(h *result.Host) *result.Core {
+	if h == nil || h.CPU == nil {
+		return nil
+	}
+	var most *result.Core
+	for i := range h.CPU.Cores {
+		if c := &h.CPU.Cores[i]; most == nil || c.Idle < most.Idle {
+			most = c
+		}
+	}
+	return most
+}
+
+// busiest is that of both ends: the receiver's where it is known, as a sender that
+// paces keeps a core busy by waiting.
+func (t *Test) busiest() (*result.Core, string) {
+	if c := busiest(t.ReceiverHost); c != nil {
+		return c, receiver
+	}
+	return busiest(t.SenderHost), sender
+}
