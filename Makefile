@@ -38,10 +38,12 @@ bench: $(BIN)
 	$(GO) test -run '^$$' -bench . -benchmem -p 1 ./gen/... ./rx/... ./internal/probe
 	$(BIN) compare
 
-# Our transmit paths beside iperf3, iperf, trafgen and tcpreplay, into a record.
+# Our transmit paths beside iperf3, iperf, trafgen and tcpreplay, and our TCP
+# streams beside iperf3's, into a record.
 bench-peers: $(BIN)
 	@.ci/deps iperf3:iperf3 iperf:iperf trafgen:netsniff-ng tcpreplay:tcpreplay
 	$(GO) run ./bench/peers -linerate $(BIN) > bench/RESULTS.tmp
+	{ echo; $(GO) run ./bench/streams; } >> bench/RESULTS.tmp
 	mv bench/RESULTS.tmp bench/RESULTS.md
 
 # The eBPF objects are committed; this makes them anew (clang, libbpf-dev).

@@ -17,6 +17,8 @@ const retryPause = 20 * time.Microsecond
 // Progress is what a worker publishes after each burst; anyone may read it.
 type Progress struct {
 	Packets, PayloadBytes, Late, Shortfall atomic.Uint64
+	// Flows has what each flow has sent so far; nil if nobody wants to know.
+	Flows []atomic.Uint64
 	// CPU is the processor time in ns that the worker's thread used, told when
 	// the worker ends; 0 where the platform does not tell.
 	CPU atomic.Int64
@@ -48,6 +50,9 @@ func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error
 		}
 		n, err := s.Send(b)
 		p.Sent(b, n, now, waited)
+		if pub.Flows != nil {
+			pub.Flows[b.Flow].Store(b.First + uint64(n))
+		}
 		publish(p, pub)
 		if err != nil {
 			return err

@@ -18,6 +18,7 @@ type messageQueue struct {
 	msgs   *linux.RecvBatch
 	waiter waiter
 	turn   int // of the sockets, the one that is read next
+	read   int // the one that the batch is of
 }
 
 // newMessageQueue makes a queue that captures at least size bytes of a message.
@@ -32,7 +33,8 @@ func newMessageQueue(size int) messageQueue {
 func (q *messageQueue) fetch(fds []int, until time.Time) (int, error) {
 	for {
 		for range fds {
-			n, err := q.msgs.Recv(fds[q.turn])
+			q.read = q.turn
+			n, err := q.msgs.Recv(fds[q.read])
 			q.turn = (q.turn + 1) % len(fds)
 			if err != nil && err != unix.ECONNREFUSED { // of what left by a shared socket
 				return 0, fmt.Errorf("recvmmsg: %w", err)

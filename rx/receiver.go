@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"linerate/internal/probe"
 	"linerate/rx/track"
 )
 
@@ -99,13 +100,20 @@ type Config struct {
 	Local     netip.AddrPort // where to listen; 0.0.0.0 for any IPv4 address, :: for any at all
 	IPv6Only  bool           // with :: as Local, no IPv4
 	// Sockets are connected UDP sockets that a kernel path reads in place of one of
-	// its own at Local. A raw path lets them drop what it sees itself. They stay
+	// its own at Local; SocketSource is where what comes by one of them comes from. A raw path lets them drop what it sees itself. They stay
 	// the caller's, to be closed after the Receiver.
 	Sockets []*net.UDPConn
 	Window  int    // SO_RCVBUF asked for, in bytes; 0 leaves the kernel's
 	Capture int    // payload bytes that the tracker wants to see of each datagram
 	Verify  bool   // raw paths capture whole frames and check the UDP checksums that the kernel did not
 	Most    uint64 // packets that a Counter counts; 0 for no limit
+}
+
+// SocketSource is the source of datagrams that come by the i-th of Config.Sockets:
+// its peer's address, and i in place of a port. Several sockets may have one peer.
+func SocketSource(c *net.UDPConn, i int) probe.Source {
+	peer := c.RemoteAddr().(*net.UDPAddr).AddrPort()
+	return probe.Source{Addr: peer.Addr().As16(), Port: uint16(i)}
 }
 
 // versions are the IP versions to listen to.

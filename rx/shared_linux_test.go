@@ -73,8 +73,7 @@ func TestSharedSockets(t *testing.T) {
 				}
 			}
 			for i := range senders {
-				from := senders[i].LocalAddr().(*net.UDPAddr).AddrPort()
-				tracker.Sent(0, probe.Source{Addr: from.Addr().As16(), Port: from.Port()}, packets)
+				tracker.Sent(0, SocketSource(c.Sockets[i], i), packets)
 			}
 			res, err := tracker.Finish(track.Settlement{})
 			if err != nil {

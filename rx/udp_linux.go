@@ -21,6 +21,8 @@ type udp struct {
 	clock  stampClock
 	window int
 	drops  []wrapping // of each socket
+
+	sources []probe.Source // of each shared socket
 }
 
 func probeUDP(*Config) error { return nil }
@@ -64,7 +66,8 @@ func (r *udp) open(c *Config) error {
 // share takes the sockets that there are. What waits in them already is part of
 // the test.
 func (r *udp) share(c *Config) error {
-	for _, conn := range c.Sockets {
+	for i, conn := range c.Sockets {
+		r.sources = append(r.sources, SocketSource(conn, i))
 		fd, err := linux.Share(conn)
 		if err != nil {
 			return err
@@ -112,6 +115,9 @@ func (r *udp) fetch(until time.Time) (int, error) {
 
 // source is where message i of the batch came from.
 func (r *udp) source(i int) (from probe.Source) {
+	if r.sources != nil {
+		return r.sources[r.queue.read]
+	}
 	from.Addr, from.Port = r.queue.msgs.Source(i)
 	return from
 }

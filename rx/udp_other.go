@@ -69,7 +69,8 @@ func (r *udp) Receive(t *track.Tracker, until time.Time) (int, error) {
 
 // receive reads one socket.
 func (r *udp) receive(t *track.Tracker, until time.Time) (int, error) {
-	conn := r.conns[r.turn]
+	i := r.turn
+	conn := r.conns[i]
 	r.turn = (r.turn + 1) % len(r.conns)
 	if soon := time.Now().Add(share); len(r.conns) > 1 && soon.Before(until) {
 		until = soon
@@ -85,6 +86,9 @@ func (r *udp) receive(t *track.Tracker, until time.Time) (int, error) {
 		return 0, fmt.Errorf("rx udp: %w", err)
 	}
 	source := probe.Source{Addr: from.Addr().As16(), Port: from.Port()}
+	if r.borrowed {
+		source = SocketSource(conn, i)
+	}
 	t.Datagram(r.buffer[:n], n, source, linux.Monotonic())
 	return 1, nil
 }

@@ -26,8 +26,8 @@ type Headers struct {
 	DstPort        uint16           // of flow 0
 	SrcPorts       int              // ports in a row from SrcPort on; 0 for one a flow
 	DstPorts       int              // ports in a row from DstPort on; 0 for this one alone
-	TOS            uint8 // IPv4 TOS or IPv6 traffic class: DSCP << 2
-	TTL            uint8 // TTL or hop limit
+	TOS            uint8            // IPv4 TOS or IPv6 traffic class: DSCP << 2
+	TTL            uint8            // TTL or hop limit
 }
 
 // Sizes of headers and frames in bytes.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strconv"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"linerate/internal/iperf3"
 	"linerate/internal/lab"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
@@ -42,10 +45,11 @@ func newLab(stdio Stdio) *cobra.Command {
 		Short: "Run a command in host a of a two-host lab made of namespaces on this machine",
 		Long: `Run a command in host a (10.77.0.1, fd77::1) of a lab: two hosts made of network
 namespaces on this machine, joined by a veth pair, and with a fault asked for a
-third one between them that makes it. Host b is 10.77.0.2, fd77::2; --peer runs a
-command there meanwhile. Nothing of it is seen on the machine itself, and it is
+third one between them that makes it. Host b is 10.77.0.2, fd77::2; it runs
+linerate serve meanwhile, or what --peer says. Nothing of it is seen on the machine itself, and it is
 gone when the command ends.`,
-		Example: `  linerate lab -- ping -c 3 10.77.0.2
+		Example: `  linerate lab -- linerate test 10.77.0.2
+  linerate lab -- ping -c 3 10.77.0.2
   linerate lab --mtu 9000 --loss 1/1000 --peer 'linerate recv' -- linerate send 10.77.0.2 -t 3`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -68,7 +72,7 @@ gone when the command ends.`,
 	add(flags, &f.dup, "dup", "", "", "1/N", "duplicate each N-th datagram", parseEvery)
 	add(flags, &f.reorder, "reorder", "", "", "1/N", "let two neighbours of each N datagrams of linerate's change places", parseEvery)
 	add(flags, &f.shape, "shape", "", "", "RATE", "let no more through than this (bits of frames without FCS)", units.ParseRate)
-	flags.StringVar(&peer, "peer", "", "a shell command to run in host b meanwhile")
+	flags.StringVar(&peer, "peer", "", "a shell command to run in host b meanwhile, in place of linerate serve")
 	return cmd
 }
 
@@ -109,20 +113,25 @@ func runLab(ctx context.Context, c lab.Config, peer string, args []string, stdio
 		return &plan.HostError{Err: err}
 	}
 	defer l.Close()
-	if peer != "" {
-		p := exec.Command("/bin/sh", "-c", peer)
-		p.Stdout, p.Stderr = stdio.Out, stdio.Err
-		end, err := l.B().Background(p)
-		if err != nil {
+	p, err := peerCommand(peer, stdio)
+	if err != nil {
+		return err
+	}
+	end, err := l.B().Background(p)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if peer == "" || ctx.Err() != nil { // a server ends when it is told to
+			end(stopPatience)
+		} else {
+			end(peerPatience)
+		}
+	}()
+	if peer == "" {
+		if err := awaitServer(ctx, l); err != nil {
 			return err
 		}
-		defer func() {
-			if ctx.Err() != nil {
-				end(stopPatience)
-			} else {
-				end(peerPatience)
-			}
-		}()
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdio.Out, stdio.Err
@@ -140,6 +149,43 @@ func runLab(ctx context.Context, c lab.Config, peer string, args []string, stdio
 		return &plan.UsageError{Msg: err.Error()}
 	}
 	return err
+}
+
+// peerCommand is what runs in host b: a shell command, or this program's server,
+// of which only the errors are shown.
+func peerCommand(peer string, stdio Stdio) (*exec.Cmd, error) {
+	if peer != "" {
+		p := exec.Command("/bin/sh", "-c", peer)
+		p.Stdout, p.Stderr = stdio.Out, stdio.Err
+		return p, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := exec.Command(self, "serve")
+	p.Stderr = stdio.Err
+	return p, nil
+}
+
+// awaitServer waits until the server in host b can be reached.
+func awaitServer(ctx context.Context, l *lab.Lab) error {
+	at := netip.AddrPortFrom(l.B().Addr4, iperf3.Port).String()
+	for end := time.Now().Add(peerPatience); ; time.Sleep(5 * time.Millisecond) {
+		err := l.A().Do(func() error {
+			conn, err := net.DialTimeout("tcp", at, time.Second)
+			if err == nil {
+				conn.Close()
+			}
+			return err
+		})
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("the server in host b did not start: %w", err)
+		}
+	}
 }
 
 // parsePortion parses 1/N or a percentage.

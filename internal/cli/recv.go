@@ -83,8 +83,8 @@ func receivePaths() string {
 }
 
 func runRecv(ctx context.Context, r plan.RecvRequest, interval time.Duration, fail thresholds, out *output) error {
-	if fail.set && (fail.rate.Unit == units.Percent || fail.rate.Unit == units.Max) {
-		return &plan.UsageError{Flag: "fail-below", Msg: "want a rate in bits or packets, as 500M or 10kpps"}
+	if err := fail.check(); err != nil {
+		return err
 	}
 	p, err := plan.ResolveReceive(ctx, r)
 	if err != nil {
@@ -103,6 +103,14 @@ func runRecv(ctx context.Context, r plan.RecvRequest, interval time.Duration, fa
 	}
 	planned := r.Duration > 0 || r.Count > 0
 	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, planned)
+}
+
+// check refuses a threshold that is no figure.
+func (t *thresholds) check() error {
+	if t.set && (t.rate.Unit == units.Percent || t.rate.Unit == units.Max) {
+		return &plan.UsageError{Flag: "fail-below", Msg: "want a rate in bits or packets, as 500M or 10kpps"}
+	}
+	return nil
 }
 
 // judge says which threshold a result misses.

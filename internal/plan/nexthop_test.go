@@ -21,7 +21,7 @@ func TestMulticastMAC(t *testing.T) {
 func TestFreePorts(t *testing.T) {
 	for _, flows := range []int{1, 2, 28231, 28232, 28233, 65535} {
 		for range 100 {
-			first, err := freePorts(flows)
+			first, err := FreePorts(flows)
 			if err != nil || first == 0 || int(first)+flows-1 > 65535 {
 				t.Fatalf("%d flows from port %d, %v", flows, first, err)
 			}
@@ -30,7 +30,7 @@ func TestFreePorts(t *testing.T) {
 			}
 		}
 	}
-	if _, err := freePorts(65536); err == nil {
+	if _, err := FreePorts(65536); err == nil {
 		t.Error("65536 flows found ports")
 	}
 }

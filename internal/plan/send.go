@@ -53,6 +53,9 @@ type SendRequest struct {
 	Format  probe.Format
 	Pattern probe.Pattern // must be given
 
+	SrcPort            uint16 // of flow 0; 0 for any
+	SrcPorts, DstPorts int    // ports in a row that the flows take in turn; see frame.Headers
+
 	Bind           string // ADDRESS, ADDRESS%INTERFACE or INTERFACE
 	Iface          string
 	SrcMAC, DstMAC net.HardwareAddr
@@ -69,7 +72,7 @@ type Send struct {
 	Stack    units.Stack   // headers around the payloads
 	Report   result.Config // what the report says of it
 	Warnings []string
-	PerFlow  bool          // intervals tell of each flow, too
+	PerFlow  bool          // intervals tell of each flow, too; for packets of one size
 	Interval time.Duration // between lines of the report, set by the caller; 0 for none
 	Omit     time.Duration // at the start, which no total holds; set by a coordinated test
 }
@@ -171,7 +174,7 @@ const (
 func (s *Send) headers(ctx context.Context, r *SendRequest, to *destination) (frame.Headers, error) {
 	h := frame.Headers{
 		VLAN: r.VLAN, Src: to.from, Dst: to.addr, DstPort: to.port, TOS: r.TOS, TTL: uint8(r.TTL),
-		SrcMAC: r.SrcMAC, DstMAC: r.DstMAC,
+		SrcMAC: r.SrcMAC, DstMAC: r.DstMAC, SrcPort: r.SrcPort, SrcPorts: r.SrcPorts, DstPorts: r.DstPorts,
 	}
 	if r.TTL == 0 {
 		h.TTL = defaultTTL
@@ -192,8 +195,10 @@ func (s *Send) headers(ctx context.Context, r *SendRequest, to *destination) (fr
 		h.SrcMAC = to.route.Link.MAC
 	}
 	var err error
-	if h.SrcPort, err = freePorts(s.Schedule.Flows); err != nil {
-		return h, err
+	if r.SrcPort == 0 {
+		if h.SrcPort, err = FreePorts(s.Schedule.Flows); err != nil {
+			return h, err
+		}
 	}
 	if h.DstMAC == nil {
 		h.DstMAC, err = nextHop(ctx, to.addr, to.route)
@@ -204,10 +209,10 @@ func (s *Send) headers(ctx context.Context, r *SendRequest, to *destination) (fr
 	return h, err
 }
 
-// freePorts is the first of so many source ports in a row, at random out of
+// FreePorts is the first of so many source ports in a row, at random out of
 // those that Linux gives to sockets by itself (ip_local_port_range), or out of
 // all if that range is too small.
-func freePorts(flows int) (uint16, error) {
+func FreePorts(flows int) (uint16, error) {
 	const lowest, highest = 32768, 60999
 	switch {
 	case flows > 65535:
@@ -246,6 +251,7 @@ func (s *Send) report(r *SendRequest, to *destination, o offer) result.Config {
 		Format:      r.Format.String(),
 		Interface:   to.route.Link.Name,
 		Source:      to.route.Source.String(),
+		TOS:         int(r.TOS),
 		Destination: netip.AddrPortFrom(to.addr, to.port).String(),
 		Rate:        r.Rate.String(),
 		RatePps:     o.pps,

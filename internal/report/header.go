@@ -14,7 +14,9 @@ func (o Options) header(b *strings.Builder, c *result.Config) {
 	if c == nil {
 		return
 	}
-	if c.Path == "" {
+	if c.Peer != "" && c.Peer != "none" {
+		o.coordinated(b, c)
+	} else if c.Path == "" {
 		o.line(b, " · ", nonEmpty("counting "+c.Protocol+" to "+anyAddress(c.Destination)+by(c.RX, c.Interface), formatName(c))...)
 	} else {
 		from := ""
@@ -43,6 +45,38 @@ func (o Options) header(b *strings.Builder, c *result.Config) {
 		o.line(b, "", fmt.Sprintf("socket buffer: %s (asked %s)",
 			units.FormatSize(int64(c.WindowGot)), units.FormatSize(int64(c.WindowAsked))))
 	}
+}
+
+// coordinated prints what a test of both ends is to be.
+func (o Options) coordinated(b *strings.Builder, c *result.Config) {
+	direction := map[string]string{"forward": " to ", "reverse": " from ", "bidir": " to and from "}[c.Direction]
+	size := frames(c)
+	rate := asked(c)
+	if c.Protocol == "tcp" {
+		size = ""
+		if c.RateBps == 0 {
+			rate = "as fast as it can"
+		}
+	}
+	o.line(b, " · ", nonEmpty(
+		c.Protocol+direction+c.Destination+by(c.Path, c.Interface), counted(c), size, rate, packetsOf(c),
+		several(c.Flows, "%d streams"), several(c.Burst, "bursts of %d"), "peer "+c.Peer, congestion(c),
+	)...)
+}
+
+// counted names how packets are counted.
+func counted(c *result.Config) string {
+	if c.RX == "" {
+		return ""
+	}
+	return "counted by " + c.RX
+}
+
+func congestion(c *result.Config) string {
+	if c.Congestion == "" {
+		return ""
+	}
+	return c.Congestion
 }
 
 // by names the kernel path and the interface, as far as they are known.

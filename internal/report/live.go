@@ -20,6 +20,7 @@ type column struct {
 // The live tables. %s stands for the unit of the rates.
 var (
 	sendColumns = []column{{"time", 6}, {"packets", 18}, {"%s L4", 30}, {"%s L1", 42}, {"late", 49}}
+	tcpColumns  = []column{{"time", 6}, {"MB", 16}, {"%s", 28}, {"retr", 36}, {"cwnd", 48}, {"rtt", 59}}
 	recvColumns = []column{{"time", 6}, {"packets", 18}, {"%s L4", 30}, {"lost", 39}, {"dup", 46}, {"reord", 54}, {"jitter", 63}}
 )
 
@@ -44,7 +45,16 @@ func (s *scale) fits(bps float64) bool {
 
 func (t *Text) interval(b *strings.Builder, c *result.Config, iv *result.Interval) {
 	time := strconv.FormatFloat(math.Round(iv.EndS*100)/100, 'f', -1, 64) + " s"
+	if iv.Omitted {
+		time = "(" + time + ")"
+	}
+	if v := iv.Reverse; v != nil {
+		defer t.reverse(b, c, iv)
+	}
 	switch s, r := iv.Sender, iv.Receiver; {
+	case c != nil && c.Protocol == "tcp":
+		t.tcpInterval(b, c, time, s, r)
+	case r != nil && r.PacketsCame == nil, s != nil && s.PacketsLeft == nil: // of neither protocol
 	case r != nil:
 		t.rescale(b, recvColumns, c, r.Rate)
 		lost := number(r.Lost)
@@ -53,10 +63,47 @@ func (t *Text) interval(b *strings.Builder, c *result.Config, iv *result.Interva
 		}
 		row(b, recvColumns, time, number(r.Packets), t.rate(r.Rate, "l4"), lost,
 			number(r.Duplicates), number(r.Reordered), nanoseconds(r.JitterNS))
+	case s != nil && c != nil && c.Peer == "linerate": // the receiver told nothing of this one
+		t.rescale(b, recvColumns, c, s.Rate)
+		row(b, recvColumns, time, number(s.Packets), t.rate(s.Rate, "l4"), "-", "-", "-", "-")
 	case s != nil:
 		t.rescale(b, sendColumns, c, s.Rate)
 		row(b, sendColumns, time, number(s.Packets), t.rate(s.Rate, "l4"), t.rate(s.Rate, "l1"), number(s.LatePackets))
 	}
+}
+
+// reverse prints a line of the second direction of --bidir.
+func (t *Text) reverse(b *strings.Builder, c *result.Config, iv *result.Interval) {
+	second := result.Interval{StartS: iv.StartS, EndS: iv.EndS, Omitted: iv.Omitted, Sender: iv.Reverse.Sender, Receiver: iv.Reverse.Receiver}
+	var line strings.Builder
+	t.interval(&line, c, &second)
+	text := strings.TrimSuffix(line.String(), "\n")
+	b.WriteString(text + "  back\n")
+}
+
+// tcpInterval prints a line of a test over TCP: what came, or else what left, and
+// what TCP did where this end sends.
+func (t *Text) tcpInterval(b *strings.Builder, c *result.Config, time string, s *result.SenderInterval, r *result.ReceiverInterval) {
+	var bytes uint64
+	var rate *result.Rate
+	retransmits, cwnd, rtt := "-", "-", "-"
+	if s != nil {
+		bytes, rate = s.PayloadBytes, s.Rate
+		if s.TCPLeft != nil {
+			if s.Retransmits != nil {
+				retransmits = number(*s.Retransmits)
+			}
+			if s.CwndBytes != nil {
+				cwnd = units.FormatSize(int64(*s.CwndBytes))
+			}
+			rtt = nanoseconds(s.RTTNS)
+		}
+	}
+	if r != nil {
+		bytes, rate = r.PayloadBytes, r.Rate
+	}
+	t.rescale(b, tcpColumns, c, rate)
+	row(b, tcpColumns, time, fmt.Sprintf("%.2f", float64(bytes)/1e6), t.rate(rate, "l4"), retransmits, cwnd, rtt)
 }
 
 // rescale prints the head if there is none yet, or if the rate does not fit the

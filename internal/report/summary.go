@@ -11,14 +11,21 @@ import (
 
 // summary prints the outcome of a test, the verdict last.
 func (o Options) summary(b *strings.Builder, r *result.Report) {
-	if r.Sender != nil {
-		o.sent(b, r.Config, r.Sender)
-	}
-	if r.Receiver != nil {
-		o.received(b, r.Receiver)
-		o.flows(b, r.Receiver.Flows)
+	if coordinated(r) {
+		o.directions(b, r)
+	} else {
+		if r.Sender != nil {
+			o.sent(b, r.Config, r.Sender)
+		}
+		if r.Receiver != nil {
+			o.received(b, r.Receiver)
+			o.flows(b, r.Receiver.Flows)
+		}
 	}
 	o.ledger(b, r.Ledger)
+	if r.Reverse != nil {
+		o.ledger(b, r.Reverse.Ledger)
+	}
 	if r.Limit != nil {
 		o.line(b, "", fmt.Sprintf("limited by %s: %s", words(r.Limit.By), r.Limit.Why))
 	}
@@ -228,10 +235,10 @@ func cores(v float64) string { return strconv.FormatFloat(v*100, 'f', 0, 64) }
 // and has not been said.
 func (o Options) verdict(b *strings.Builder, r *result.Receiver) {
 	switch {
-	case r == nil || r.Lost != 0 || r.Packets == 0:
+	case r == nil || r.ArrivedPackets == nil || r.Lost != 0 || r.Packets == 0:
 	case r.LossIsLowerBound:
 		o.line(b, "", o.paint(yellow, "no gap was seen; what was lost at the end is unknown, as no sender's count came"))
-	case r.Corrupt != nil && *r.Corrupt != 0:
+	case r.Arrivals != nil && r.Corrupt != nil && *r.Corrupt != 0:
 		o.line(b, "", o.paint(red, "nothing was lost, but "+count(*r.Corrupt, "packet")+" came damaged"))
 	default:
 		o.line(b, "", o.paint(green, "nothing was lost"))

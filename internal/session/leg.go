@@ -136,4 +136,36 @@ func (c *conductor) host(role string) []result.Host {
 	return []result.Host{thisHost(role, c.before, c.after)}
 }
 
+// later hands over what is to happen on the goroutine that conducts, unless ctx
+// ends first.
+func (c *conductor) later(ctx context.Context, f func()) {
+	select {
+	case c.do <- f:
+	case <-ctx.Done():
+	}
+}
+
 func (c *conductor) close() { c.link.close() }
+
+// turned is a leg of the second direction of a test.
+type turned struct{ leg }
+
+func (t turned) run(ctx context.Context, show func(result.Interval)) error {
+	return t.leg.run(ctx, turn(show))
+}
+
+// turn shows intervals as of the second direction.
+func turn(show func(result.Interval)) func(result.Interval) {
+	return func(iv result.Interval) {
+		iv.Reverse = &result.ReverseInterval{Sender: iv.Sender, Receiver: iv.Receiver}
+		iv.Sender, iv.Receiver = nil, nil
+		show(iv)
+	}
+}
+
+// since lets the intervals of a receiving leg count from the start of the test.
+func since(l leg, start time.Time) {
+	if r, ok := l.(*receiving); ok {
+		r.since = start
+	}
+}

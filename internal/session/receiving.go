@@ -12,6 +12,7 @@ import (
 	"linerate/internal/host"
 	"linerate/internal/linux"
 	"linerate/internal/plan"
+	"linerate/internal/probe"
 	"linerate/internal/result"
 	"linerate/internal/units"
 	"linerate/rx"
@@ -142,7 +143,11 @@ func (r *receiving) interval(t track.Totals, at time.Duration) result.Interval {
 func (r *receiving) streams() []track.FlowTotal {
 	totals := make([]track.FlowTotal, len(r.plan.Streams))
 	for _, f := range r.tracker.FlowTotals() {
-		if i := slices.Index(r.plan.Streams, f.From); i >= 0 {
+		i := int(f.Number)
+		if r.plan.Track.Format != probe.Native {
+			i = slices.Index(r.plan.Streams, f.From)
+		}
+		if i >= 0 && i < len(totals) {
 			totals[i] = f
 		}
 	}
@@ -185,6 +190,46 @@ func (r *receiving) lastInterval(t track.Totals, lost uint64, show func(result.I
 	if at := time.Duration(t.Last-start) - r.omitted.at; r.plan.Interval > 0 && (t.Packets > r.last.Packets || t.Lost > r.lost) {
 		show(r.interval(t, max(at, r.lastAt+1)))
 	}
+}
+
+// lag is how long nothing has to come for all to have come that was sent before.
+const lag = 100 * time.Millisecond
+
+// catchUp counts what still comes after the sender is known to have stopped, until
+// nothing does for a while. It is for after run.
+func (r *receiving) catchUp() error {
+	for end := time.Now().Add(plan.TestDrain); time.Now().Before(end); {
+		before := r.tracker.Totals().Packets
+		limits := rx.Limits{Duration: lag}
+		if _, err := rx.Count(context.Background(), r.receiver, r.tracker, limits, rx.Ticks{}, nil); err != nil {
+			return err
+		}
+		if r.tracker.Totals().Packets == before {
+			break
+		}
+	}
+	return nil
+}
+
+// tell has the senders' counts of the streams, and waits a while for what is
+// missing. It is for after run.
+func (r *receiving) tell(sent []uint64) error {
+	for i, n := range sent {
+		r.tracker.Sent(uint16(i), r.plan.Streams[i], n)
+	}
+	limits := rx.Limits{Drain: r.plan.Limits.Drain}
+	_, err := rx.Count(context.Background(), r.receiver, r.tracker, limits, rx.Ticks{}, nil)
+	return err
+}
+
+// length is the time that the totals are of.
+func (r *receiving) length() time.Duration {
+	t := r.tracker.Totals()
+	start := r.start
+	if start == 0 {
+		start = t.First
+	}
+	return max(0, time.Duration(t.Last-start)-r.omitted.at)
 }
 
 // finish has nothing to do: who tells of the end is the sender.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"linerate/gen"
@@ -32,6 +33,8 @@ type sending struct {
 	last      left // at the end of the last interval
 	omitted   left // at the end of the seconds that no total holds
 
+	lastFlows, omittedFlows []uint64 // packets of each flow at these times, where intervals tell of flows
+
 	failed  bool // run did
 	stats   pace.Stats
 	drained gen.Completed
@@ -51,7 +54,13 @@ func openSending(p *plan.Send) (*sending, error) {
 	if err != nil {
 		return nil, plan.OpenError(err)
 	}
-	return &sending{plan: p, sender: sender, begun: time.Now()}, nil
+	s := &sending{plan: p, sender: sender, begun: time.Now()}
+	if p.PerFlow {
+		s.published.Flows = make([]atomic.Uint64, p.Schedule.Flows)
+		s.lastFlows = make([]uint64, p.Schedule.Flows)
+		s.omittedFlows = make([]uint64, p.Schedule.Flows)
+	}
+	return s, nil
 }
 
 // describe adds to the report what opening the path showed.
@@ -91,6 +100,7 @@ func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
 			if ticks.restarted() {
 				s.omitted, s.begun = s.last, ticks.begun
 				s.omitted.at, s.last.at = at, 0
+				copy(s.omittedFlows, s.lastFlows)
 			}
 		}
 	}
@@ -116,7 +126,30 @@ func (s *sending) interval(at time.Duration) result.Interval {
 		},
 	}}
 	s.last = now
+	iv.Sender.Flows = s.flows(length)
 	return iv
+}
+
+// flows is what left of each flow since the last interval.
+func (s *sending) flows(length time.Duration) []result.SenderInterval {
+	if len(s.published.Flows) < 2 {
+		for i := range s.lastFlows {
+			s.lastFlows[i] = s.published.Flows[i].Load()
+		}
+		return nil
+	}
+	flows := make([]result.SenderInterval, len(s.published.Flows))
+	for i := range flows {
+		now := s.published.Flows[i].Load()
+		packets := now - s.lastFlows[i]
+		s.lastFlows[i] = now
+		bytes, number := packets*uint64(s.plan.Schedule.Sizes[0]), uint16(i)
+		flows[i] = result.SenderInterval{
+			Flow: &number, PayloadBytes: bytes, Seconds: length.Seconds(), Rate: rate(s.plan.Stack, packets, bytes, length),
+			PacketsLeft: &result.PacketsLeft{Packets: packets},
+		}
+	}
+	return flows
 }
 
 // finish waits for what the kernel took to leave, and tells the receiver the end.

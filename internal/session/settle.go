@@ -18,6 +18,7 @@ import (
 func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, *result.Ledger, error) {
 	stack, last := r.stack(), r.tracker.Totals()
 	res, err := r.tracker.Finish(clocks(r.tracker))
+	r.leaveOut(&res.Summary)
 	total := r.received(&res.Summary, stack)
 	total.Foreign = res.Foreign
 	r.flowsSeen = len(res.Flows)
@@ -41,6 +42,29 @@ func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, *resul
 	r.lastInterval(last, total.Lost, show)
 	l, errAccount := r.account(total, res.Sent)
 	return total, l, errors.Join(err, errAccount)
+}
+
+// leaveOut takes from a total what came in the seconds that no total holds.
+func (r *receiving) leaveOut(s *track.Summary) {
+	if !r.omitted.over {
+		return
+	}
+	for _, f := range r.omitted.flows {
+		s.Packets -= f.Packets
+		s.PayloadBytes -= f.PayloadBytes
+		s.Unique -= f.Unique
+		s.UniquePayloadBytes -= f.UniquePayloadBytes
+		s.Lost -= min(s.Lost, f.Lost)
+		s.Duplicates -= f.Duplicates
+		s.Reordered -= f.Reordered
+		s.BeyondWindow -= f.BeyondWindow
+		s.Corrupt -= f.Corrupt
+	}
+	s.First = min(s.Last, r.start+int64(r.omitted.at))
+	if s.Sent != nil {
+		sent := s.Unique + s.Lost
+		s.Sent = &sent
+	}
 }
 
 // received makes the report of a summary.

@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
 	"syscall"
@@ -21,7 +20,7 @@ func Dial(ctx context.Context, local, remote netip.AddrPort, o Options) (conn *n
 	d := net.Dialer{
 		KeepAlive: -1, // a test has its own deadlines, and probes would count
 		Control: func(_, _ string, raw syscall.RawConn) error {
-			err := o.control(raw)
+			err := onRaw(raw, o.set)
 			begun = linux.Monotonic()
 			return err
 		},
@@ -45,30 +44,23 @@ func Dial(ctx context.Context, local, remote netip.AddrPort, o Options) (conn *n
 
 // Listen waits for connections at local with the options set, which those it
 // accepts inherit; Apply them to each nevertheless for what Go resets. On IPv6's
-// unspecified address it accepts IPv4 too. The caller closes the listener.
+// unspecified address it accepts both families. The caller closes the listener.
 func Listen(ctx context.Context, local netip.AddrPort, o Options) (*net.TCPListener, error) {
-	if !local.IsValid() {
-		return nil, fmt.Errorf("listen on %v: no address", local)
-	}
 	c := net.ListenConfig{
 		KeepAlive: -1,
-		Control:   func(_, _ string, raw syscall.RawConn) error { return o.control(raw) },
+		Control:   func(_, _ string, raw syscall.RawConn) error { return onRaw(raw, o.set) },
 	}
 	c.SetMultipathTCP(false) // a test is of one path
-	l, err := c.Listen(ctx, "tcp", unmapped(local).String())
+	local = unmapped(local)
+	network := "tcp"
+	if local.Addr().Is4() {
+		network = "tcp4" // or 0.0.0.0 would be both families too
+	}
+	l, err := c.Listen(ctx, network, local.String())
 	if err != nil {
 		return nil, err
 	}
 	return l.(*net.TCPListener), nil
-}
-
-// control sets the options on a socket that neither connects nor listens yet.
-func (o *Options) control(raw syscall.RawConn) error {
-	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = o.set(fd) }); err != nil {
-		return err
-	}
-	return failed
 }
 
 // unmapped is an address without IPv4 in IPv6's clothes.

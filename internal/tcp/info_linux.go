@@ -13,9 +13,9 @@ import (
 // ReadInfo asks the kernel about a connection.
 func ReadInfo(conn *net.TCPConn) (*Info, error) {
 	b := make([]byte, unix.SizeofTCPInfo)
-	n, err := option(conn, unix.IPPROTO_TCP, unix.TCP_INFO, b)
+	n, err := option(conn, unix.IPPROTO_TCP, unix.TCP_INFO, "TCP_INFO", b)
 	if err != nil {
-		return nil, fmt.Errorf("get TCP_INFO: %w", err)
+		return nil, err
 	}
 	return parseInfo(b[:n])
 }

@@ -41,16 +41,8 @@ type Options struct {
 // Apply sets the options on an accepted connection. What is settled during the
 // handshake, the MSS and the scale of the window, stays as the listener had it.
 func Apply(conn *net.TCPConn, o Options) error {
-	raw, err := conn.SyscallConn()
-	if err != nil {
+	if err := onSocket(conn, o.set); err != nil {
 		return err
-	}
-	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = o.set(fd) }); err != nil {
-		return err
-	}
-	if failed != nil {
-		return failed
 	}
 	return o.settle(conn)
 }

@@ -29,53 +29,76 @@ type Sender struct {
 	// is due in 10 ms, so that a slow stream flows evenly.
 	Len int
 	// Rate is in bits of payload per second; 0 is as fast as the connection
-	// takes them.
+	// takes them, and more than 18 Tbit/s is not to be had.
 	Rate uint64
 	// Bytes ends the stream after exactly so many; 0 for no such limit.
 	Bytes uint64
 	// Duration ends it after that time, or with a Rate after the whole blocks
 	// that the rate allows in it; 0 for no such limit.
 	Duration time.Duration
+	// ZeroCopy sends by sendfile(2) from a file in memory, which spares the
+	// sender's processor a copy; it needs Linux.
+	ZeroCopy bool
 
-	sent atomic.Uint64
+	sent, shortfall atomic.Uint64
 }
 
 // Sent is the bytes of payload that the kernel took so far, of which the peer
 // may not have all. Any goroutine may ask.
 func (s *Sender) Sent() uint64 { return s.sent.Load() }
 
+// Shortfall is the bytes that were due by the rate and given up, because the
+// connection or this host was too slow for more than pace.MaxDebt. Any goroutine
+// may ask.
+func (s *Sender) Shortfall() uint64 { return s.shortfall.Load() }
+
 // Run sends until a limit is reached or ctx ends, which is no error, also when
 // the peer has stopped reading. What the kernel took is still on its way then.
 // The connection stays open, for CloseWrite to mark the end. An error says that
 // the connection broke; what was sent until then is counted.
 func (s *Sender) Run(ctx context.Context) error {
-	w, err := newWriter(s.Conn, s.Pattern, s.blockLen())
+	w, err := s.newWriter()
 	if err != nil {
 		return err
 	}
-	defer w.close()
 	start := linux.Monotonic()
-	release := bound(ctx, s.Conn.SetWriteDeadline, s.deadline(time.Now()))
-	defer release()
+	defer bound(ctx, s.Conn.SetWriteDeadline, s.deadline(time.Now()))()
+	return errors.Join(s.run(ctx, w, pace.NewPacer(s.schedule(), start), start), w.close())
+}
 
-	p := pace.NewPacer(s.schedule(), start)
+func (s *Sender) run(ctx context.Context, w writer, p *pace.Pacer, start int64) error {
+	cut := 0 // bytes that left of a block that no longer could
 	for now := start; ; now = linux.Monotonic() {
 		b, at, ok := p.Next(now)
+		_, _, _, short := p.Totals()
+		short *= uint64(s.blockLen())
+		s.shortfall.Store(short - min(short, uint64(cut)))
 		if !ok || !sleep(ctx, now, at) {
 			return nil
 		}
-		for range b.N {
-			n, err := w.write(s.left(b.Size))
-			s.sent.Add(uint64(n))
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("send after %d bytes: %w", s.Sent(), err)
-			}
+		n, rest, err := s.send(w, b)
+		// What was overslept is made up for at once.
+		p.Sent(b, n, max(now, at), at > now)
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("send after %d bytes: %w", s.Sent(), err)
 		}
-		p.Sent(b, b.N, max(now, at), at > now)
+		cut = rest
 	}
+}
+
+// send sends the blocks of a burst and returns how many left whole, and the bytes
+// that left of the next.
+func (s *Sender) send(w writer, b pace.Burst) (blocks, rest int, err error) {
+	for blocks < b.N {
+		size := s.left(b.Size)
+		n, err := w.write(size)
+		s.sent.Add(uint64(n))
+		if err != nil {
+			return blocks, n, err
+		}
+		blocks++
+	}
+	return blocks, 0, nil
 }
 
 // blockLen is the bytes of a block.

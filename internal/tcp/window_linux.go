@@ -2,8 +2,8 @@ package tcp
 
 import (
 	"bytes"
-	"fmt"
 	"net"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -29,9 +29,9 @@ func MSS(conn *net.TCPConn) (int, error) {
 // Congestion tells the congestion control of the connection by the kernel's name.
 func Congestion(conn *net.TCPConn) (string, error) {
 	b := make([]byte, congestionNameLen)
-	n, err := option(conn, unix.IPPROTO_TCP, unix.TCP_CONGESTION, b)
+	n, err := option(conn, unix.IPPROTO_TCP, unix.TCP_CONGESTION, "TCP_CONGESTION", b)
 	if err != nil {
-		return "", fmt.Errorf("get TCP_CONGESTION: %w", err)
+		return "", err
 	}
 	name, _, _ := bytes.Cut(b[:n], []byte{0})
 	return string(name), nil
@@ -40,32 +40,20 @@ func Congestion(conn *net.TCPConn) (string, error) {
 // congestionNameLen is TCP_CA_NAME_MAX of the kernel's net/tcp.h.
 const congestionNameLen = 16
 
-func number(conn *net.TCPConn, level, name int, called string) (int, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var value int
-	var failed error
-	if err := raw.Control(func(fd uintptr) { value, failed = unix.GetsockoptInt(int(fd), level, name) }); err != nil {
-		return 0, err
-	}
-	if failed != nil {
-		return 0, fmt.Errorf("get %s: %w", called, failed)
-	}
-	return value, nil
+func number(conn *net.TCPConn, level, name int, called string) (value int, err error) {
+	err = onSocket(conn, func(fd uintptr) (err error) {
+		value, err = unix.GetsockoptInt(int(fd), level, name)
+		return os.NewSyscallError("get "+called, err)
+	})
+	return value, err
 }
 
 // option reads a socket option into b and returns how much of it the kernel
 // filled.
-func option(conn *net.TCPConn, level, name int, b []byte) (n int, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var failed error
-	if err := raw.Control(func(fd uintptr) { n, failed = linux.Getsockopt(int(fd), level, name, b) }); err != nil {
-		return 0, err
-	}
-	return n, failed
+func option(conn *net.TCPConn, level, name int, called string, b []byte) (n int, err error) {
+	err = onSocket(conn, func(fd uintptr) (err error) {
+		n, err = linux.Getsockopt(int(fd), level, name, b)
+		return os.NewSyscallError("get "+called, err)
+	})
+	return n, err
 }

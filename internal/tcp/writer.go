@@ -6,27 +6,37 @@ import (
 	"linerate/internal/probe"
 )
 
-// A writer sends a stream that repeats a pattern, by copying it.
-type writer struct {
-	conn   *net.TCPConn
-	bytes  []byte // the pattern repeated, a block longer than once
-	offset int    // in bytes, of what is to be sent next; below probe.PatternLen
+// A writer sends a stream that repeats a pattern.
+type writer interface {
+	// write sends the next n bytes, at most a block, and returns how many the
+	// kernel took.
+	write(n int) (int, error)
+	close() error
 }
 
-func newWriter(conn *net.TCPConn, p probe.Pattern, block int) (*writer, error) {
-	b := make([]byte, probe.PatternLen+block)
+func (s *Sender) newWriter() (writer, error) {
+	// The pattern and a block more: from any offset in it a block lies in one piece.
+	b := make([]byte, probe.PatternLen+s.blockLen())
 	for i := 0; i < len(b); i += probe.PatternLen {
-		p.Fill(b[i:min(i+probe.PatternLen, len(b))], 0)
+		s.Pattern.Fill(b[i:min(i+probe.PatternLen, len(b))], 0)
 	}
-	return &writer{conn: conn, bytes: b}, nil
+	if s.ZeroCopy {
+		return newFileWriter(s.Conn, b)
+	}
+	return &copyWriter{conn: s.Conn, bytes: b}, nil
 }
 
-// write sends the next n bytes, at most a block, and returns how many the kernel
-// took.
-func (w *writer) write(n int) (int, error) {
+// A copyWriter has the kernel copy each block.
+type copyWriter struct {
+	conn   *net.TCPConn
+	bytes  []byte
+	offset int // of the next byte, below probe.PatternLen
+}
+
+func (w *copyWriter) write(n int) (int, error) {
 	n, err := w.conn.Write(w.bytes[w.offset : w.offset+n])
 	w.offset = (w.offset + n) % probe.PatternLen
 	return n, err
 }
 
-func (*writer) close() {}
+func (*copyWriter) close() error { return nil }

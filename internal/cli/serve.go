@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"linerate/internal/iperf3"
+	"linerate/internal/plan"
+	"linerate/internal/report"
+	"linerate/internal/result"
+	"linerate/internal/serve"
+	"linerate/internal/session"
+	"linerate/internal/units"
+)
+
+func newServe(stdio Stdio) *cobra.Command {
+	r := plan.ServeRequest{}
+	c := serve.Config{Version: version()}
+	var gate gateFlags
+	var jsonOut, verbose bool
+	cmd := &cobra.Command{
+		Use:   "serve [ADDR:PORT]",
+		Short: "Wait for tests: linerate's own and stock iperf3's",
+		Long: `Wait for tests: linerate's own and stock iperf3's, over TCP and UDP of one port.
+
+Many run at once. What a client may ask for is limited by the flags below; data
+goes only to the address that holds the control connection.`,
+		Example: `  linerate serve
+  linerate serve 10.0.0.2:5201 --max-duration 1m --allow 10.0.0.0/8`,
+		Args: exactly(0, 1, "at most one ADDR:PORT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				r.Addr = args[0]
+			}
+			return runServe(cmd.Context(), r, c, gate, &serving{stdio: stdio, json: jsonOut, verbose: verbose})
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	add(f, &r.Port, "port", "p", "5201", "PORT", "port, unless ADDR:PORT names one", within(1, 65535))
+	addressFlags(f, &r.V4, &r.V6, &r.Iface)
+	add(f, &c.MaxRate, "max-rate", "", "", "RATE", "most that a test may send, in bits of payload (default any)", parseMaxRate)
+	add(f, &c.MaxDuration, "max-duration", "", "1h", "TIME", "longest test", duration(time.Second))
+	add(f, &c.MaxTests, "max-tests", "", "64", "N", "most tests at once", within(1, 10000))
+	add(f, &c.Allow, "allow", "", "", "CIDR,…", "clients that are served (default any)", parsePrefixes)
+	f.StringVar(&gate.users, "auth-file", "", "users that are served: lines of user,hash as iperf3's --authorized-users-path")
+	f.StringVar(&gate.key, "rsa-private-key-path", "", "private key (PEM) that logins are encrypted for, with --auth-file")
+	add(f, &gate.skew, "time-skew-threshold", "", "10s", "TIME", "how far a client's clock may be off in a login", duration(time.Second))
+	add(f, &c.Tests, "tests", "", "", "N", "end after so many tests", within(1, 1<<30))
+	f.BoolVarP(new(bool), "one-off", "1", false, "end after one test")
+	intervalFlag(f, &c.Interval)
+	f.BoolVar(&jsonOut, "json", false, "print each test's report as one JSON object")
+	f.BoolVarP(&verbose, "verbose", "v", false, "say more of each test")
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) {
+		if cmd.Flags().Changed("one-off") {
+			c.Tests = 1
+		}
+	}
+	return cmd
+}
+
+// gateFlags say who may log in.
+type gateFlags struct {
+	users, key string
+	skew       time.Duration
+}
+
+// open makes the gate; nil if everybody is served.
+func (g *gateFlags) open() (*iperf3.Gate, error) {
+	switch {
+	case g.users == "" && g.key == "":
+		return nil, nil
+	case g.users == "":
+		return nil, &plan.UsageError{Flag: "rsa-private-key-path", Msg: "needs --auth-file, the users that may log in"}
+	case g.key == "":
+		return nil, &plan.UsageError{Flag: "auth-file", Msg: "needs --rsa-private-key-path, the key that logins are encrypted for"}
+	}
+	users, err := iperf3.ReadUsers(g.users)
+	if err != nil {
+		return nil, &plan.UsageError{Flag: "auth-file", Msg: err.Error()}
+	}
+	key, err := iperf3.ReadPrivateKey(g.key)
+	if err != nil {
+		return nil, &plan.UsageError{Flag: "rsa-private-key-path", Msg: err.Error()}
+	}
+	return iperf3.NewGate(key, users, g.skew), nil
+}
+
+func runServe(ctx context.Context, r plan.ServeRequest, c serve.Config, gate gateFlags, o *serving) error {
+	var err error
+	if c.Gate, err = gate.open(); err != nil {
+		return err
+	}
+	if c.Local, c.Device, err = plan.ResolveServe(ctx, r); err != nil {
+		return err
+	}
+	s, err := serve.Open(ctx, c, o)
+	if err != nil {
+		return plan.OpenError(err)
+	}
+	return s.Serve(ctx)
+}
+
+// serving shows what a server does: a line when a test begins, and its outcome.
+type serving struct {
+	stdio         Stdio
+	json, verbose bool
+	mu            sync.Mutex // one report at a time
+}
+
+// Listening implements serve.Observer.
+func (s *serving) Listening(at netip.AddrPort) {
+	where := at.String()
+	if at.Addr().IsUnspecified() {
+		where = fmt.Sprintf("*:%d", at.Port())
+	}
+	s.say("waiting for tests on %s (TCP and UDP)", where)
+}
+
+// Test implements serve.Observer.
+func (s *serving) Test(client netip.AddrPort, number int) session.Observer {
+	return &servedTest{s, number}
+}
+
+// Done implements serve.Observer.
+func (s *serving) Done(client netip.AddrPort, number int, rep *result.Report, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if rep == nil {
+		fmt.Fprintf(s.stdio.Err, "linerate: test %d of %s: %s\n", number, client.Addr().Unmap(), oneLine(err.Error()))
+		return
+	}
+	for _, w := range rep.Warnings {
+		fmt.Fprintf(s.stdio.Err, "linerate: test %d: warning: %s\n", number, w)
+	}
+	if err != nil {
+		fmt.Fprintf(s.stdio.Err, "linerate: test %d of %s broke off: %s\n", number, client.Addr().Unmap(), oneLine(err.Error()))
+	}
+	if s.json {
+		_ = report.JSON(s.stdio.Out, rep) // a closed pipe ends the program by SIGPIPE
+		return
+	}
+	options := terminal(s.stdio.Out)
+	options.Verbose = s.verbose
+	fmt.Fprintf(s.stdio.Out, "test %d of %s\n", number, client.Addr().Unmap())
+	_ = report.NewText(s.stdio.Out, options).Summary(rep)
+}
+
+// say prints a line for a person.
+func (s *serving) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var w io.Writer = s.stdio.Out
+	if s.json {
+		w = s.stdio.Err
+	}
+	fmt.Fprintf(w, format+"\n", args...)
+}
+
+// servedTest shows one test of a server. Of many at once the intervals would be
+// a muddle: its client prints them.
+type servedTest struct {
+	s      *serving
+	number int
+}
+
+func (t *servedTest) Started(r *result.Report) {
+	t.s.say("test %d: %s %s of %s", t.number, r.Config.Protocol, r.Config.Direction, r.Config.Destination)
+}
+
+func (t *servedTest) Interval(*result.Report, *result.Interval) {}
+
+func (t *servedTest) Progress(string) {}
+
+// parseMaxRate parses a rate in bits.
+func parseMaxRate(s string) (uint64, error) {
+	r, err := units.ParseRate(s)
+	if err == nil && (r.Unit != units.Bits || r.Layer != 0 && r.Layer != units.L4) {
+		err = fmt.Errorf("want bits of payload per second, as 500M")
+	}
+	return r.Micro / units.MicrosPerUnit, err
+}
+
+// parsePrefixes parses a list of networks or addresses.
+func parsePrefixes(s string) ([]netip.Prefix, error) {
+	return units.ParsePrefixes(s)
+}

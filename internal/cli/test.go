@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"linerate/gen"
+	"linerate/internal/iperf3"
+	"linerate/internal/plan"
+	"linerate/internal/probe"
+	"linerate/internal/session"
+	"linerate/internal/units"
+	"linerate/rx"
+)
+
+// login is how a test shows who asks for it.
+type login struct {
+	user, key string
+	pkcs1     bool
+}
+
+func newTest(stdio Stdio) *cobra.Command {
+	var r plan.TestRequest
+	var fail thresholds
+	var who login
+	out := output{stdio: stdio}
+	var interval time.Duration
+	cmd := &cobra.Command{
+		Use:   "test HOST[:PORT]",
+		Short: "Test the way to linerate serve or a stock iperf3 -s, and back",
+		Long: `Test the way to linerate serve or a stock iperf3 -s, and back.
+
+Both ends are told what to do over a control connection (iperf3's protocol), and
+both ends' numbers stand in the report. UDP unless --tcp is given.`,
+		Example: `  linerate test 10.0.0.2 --rate 500M
+  linerate test 10.0.0.2 --rate max --path packet --frame 9018
+  linerate test 10.0.0.2 --tcp -t 20 -R`,
+		Args: exactly(1, 1, "one HOST[:PORT]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Host = args[0]
+			fail.set = cmd.Flags().Changed("fail-below")
+			if r.TCP {
+				ofTCP(cmd, &r)
+			}
+			return runTest(cmd.Context(), r, interval, fail, who, &out)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVar(&r.TCP, "tcp", false, "TCP over ordinary sockets, in place of UDP")
+	f.BoolVarP(&r.Reverse, "reverse", "R", false, "the server sends")
+	f.BoolVar(&r.Bidir, "bidir", false, "both send at once")
+	add(f, &r.Rate, "rate", "b", "100M", "RATE", "500M, 9.4G@l1, 1.5Mpps, 95% of the link at L1, max; over all flows (default of TCP max)", units.ParseRate)
+	add(f, &r.Layer, "layer", "", "", "LAYER", "which bits a rate counts: l1, l2, l3 or l4 (default l4, the payload)", units.ParseLayer)
+	add(f, &r.Frame, "frame", "", "", "BYTES", "Ethernet frame with FCS (default the largest that fits the path)", within(64, 65535+18))
+	add(f, &r.Payload, "payload", "l", "", "BYTES", "UDP payload, in place of --frame; of TCP a block (default 128K)", parseBlock)
+	add(f, &r.IMIX, "imix", "", "", "MIX", "a mix of frame sizes: simple, 7x64,4x594,1x1518, or an RFC 6985 genome", parseMix)
+	add(f, &r.Duration, "duration", "t", "", "TIME", "seconds or a Go duration (default 10)", duration(time.Millisecond))
+	add(f, &r.Count, "count", "k", "", "N", "send exactly so many packets", atLeastOne(units.ParseCount))
+	add(f, &r.Bytes, "bytes", "n", "", "N", "send so many bytes of payload; K and M are 1024", atLeastOne(units.ParseSize))
+	add(f, &r.Omit, "omit", "O", "0", "TIME", "leave out so many whole seconds at the start", parseOmit)
+	add(f, &r.Path, "path", "", "auto", "PATH", "how frames leave: auto, "+strings.Join(gen.Names(), ", "), nameOf(gen.Names()))
+	add(f, &r.RX, "rx", "", "auto", "PATH", "how frames are counted: auto, "+strings.Join(rx.Names(), ", "), nameOf(rx.Names()))
+	add(f, &r.Flows, "flows", "P", "1", "N", "parallel flows, one source port each", within(1, iperf3.MaxStreams))
+	add(f, &r.Burst, "burst", "", "", "N", "most packets back to back (default 1 below 100 kpps)", within(1, 1024))
+	f.BoolVar(&r.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
+	add(f, &r.Port, "port", "p", "5201", "PORT", "the server's port, unless HOST names one", within(1, 65535))
+	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffers at both ends; K and M are 1024 (default of TCP the kernel's)", parseWindow)
+	add(f, &r.MSS, "mss", "M", "", "BYTES", "TCP maximum segment size", within(88, 32767))
+	f.StringVarP(&r.Congestion, "congestion", "C", "", "TCP congestion control, such as cubic or bbr")
+	add(f, &r.Pace, "pace", "", "", "RATE", "most that the kernel lets a TCP stream send (SO_MAX_PACING_RATE), as 500M", parsePace)
+	add(f, &r.PatternName, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero or random", parsePatternName)
+	f.BoolVar(&r.Verify, "verify", false, "check the payload bytes and count corrupt ones")
+	addressFlags(f, &r.V4, &r.V6, &r.Iface)
+	f.StringVarP(&r.Bind, "bind", "B", "", "source address, or an interface's name")
+	f.StringVar(&r.ControlBind, "control-bind", "", "source address of the control connection")
+	add(f, &r.SrcMAC, "src-mac", "", "", "MAC", "source MAC (raw paths; default the interface's)", parseSourceMAC)
+	add(f, &r.DstMAC, "dst-mac", "", "", "MAC", "next hop's MAC (raw paths; default from the neighbour table)", parseMAC)
+	add(f, &r.TOS, "dscp", "", "", "DSCP", "0..63, 0x2e, EF, AF41, CS5", plan.ParseDSCP)
+	add(f, &r.TTL, "ttl", "", "", "N", "TTL or hop limit (default 64)", within(1, 255))
+	add(f, &r.ConnectPatience, "connect-timeout", "", "5s", "TIME", "how long the server may take to answer", duration(time.Millisecond))
+	f.StringVar(&who.user, "username", "", "name to log in by; the password is taken from LINERATE_PASSWORD, or asked for")
+	f.StringVar(&who.key, "rsa-public-key-path", "", "the server's public key (PEM), with --username")
+	f.BoolVar(&who.pkcs1, "use-pkcs1-padding", false, "log in to an iperf3 before 3.17")
+	add(f, &fail.loss, "fail-loss", "", "", "RATIO", "exit 3 when more is lost: 0.001 or 0.1%", parseRatio)
+	add(f, &fail.rate, "fail-below", "", "", "RATE", "exit 3 when less arrives", units.ParseRate)
+	intervalFlag(f, &interval)
+	out.flags(cmd)
+	out.streamFlag(cmd)
+	out.verboseFlag(cmd)
+	return cmd
+}
+
+// ofTCP gives TCP its own defaults.
+func ofTCP(cmd *cobra.Command, r *plan.TestRequest) {
+	if !cmd.Flags().Changed("rate") {
+		r.Rate = units.Rate{Unit: units.Max}
+	}
+	if !cmd.Flags().Changed("window") {
+		r.Window = 0
+	}
+	r.BlockLen, r.Payload = r.Payload, 0
+}
+
+func runTest(ctx context.Context, r plan.TestRequest, interval time.Duration, fail thresholds, who login, out *output) error {
+	if err := fail.check(); err != nil {
+		return err
+	}
+	var err error
+	if r.Pattern, err = probe.ParsePattern(r.PatternName); err != nil {
+		return &plan.UsageError{Flag: "pattern", Msg: err.Error()}
+	}
+	if err := who.apply(&r, out.stdio); err != nil {
+		return err
+	}
+	p, err := plan.ResolveTest(ctx, r)
+	if err != nil {
+		return err
+	}
+	p.Interval = interval
+	out.begin()
+	rep, err := session.Test(ctx, p, version(), out)
+	if rep == nil {
+		return err
+	}
+	if err == nil {
+		if err = fail.judge(rep.Receiver); err != nil {
+			rep.Error = err.Error()
+		}
+	}
+	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, true)
+}
+
+// apply adds a login to a request.
+func (l *login) apply(r *plan.TestRequest, stdio Stdio) error {
+	if l.user == "" {
+		return nil
+	}
+	if l.key == "" {
+		return &plan.UsageError{Flag: "username", Msg: "needs --rsa-public-key-path, the server's key"}
+	}
+	key, err := iperf3.ReadPublicKey(l.key)
+	if err != nil {
+		return &plan.UsageError{Flag: "rsa-public-key-path", Msg: err.Error()}
+	}
+	password, err := askPassword(stdio)
+	if err != nil {
+		return err
+	}
+	padding := iperf3.OAEP
+	if l.pkcs1 {
+		padding = iperf3.PKCS1
+	}
+	r.Login = &iperf3.Login{User: l.user, Password: password}
+	r.Key = func(login iperf3.Login) (string, error) { return iperf3.Token(login, key, padding) }
+	return nil
+}
+
+// askPassword takes the password from the environment, or else from the terminal.
+func askPassword(stdio Stdio) (string, error) {
+	for _, name := range []string{"LINERATE_PASSWORD", "IPERF3_PASSWORD"} {
+		if p, ok := os.LookupEnv(name); ok {
+			return p, nil
+		}
+	}
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return "", &plan.UsageError{Flag: "username", Msg: "no password: set LINERATE_PASSWORD"}
+	}
+	fmt.Fprint(stdio.Err, "Password: ")
+	b, err := term.ReadPassword(int(os.Stdin.Fd()))
+	fmt.Fprintln(stdio.Err)
+	return string(b), err
+}
+
+// parseBlock parses a payload: bytes, in which K and M are 1024.
+func parseBlock(s string) (int, error) {
+	n, err := units.ParseSize(s)
+	if err == nil && (n < 1 || n > iperf3.MaxBlockTCP) {
+		err = fmt.Errorf("want 1 to 1M bytes")
+	}
+	return int(n), err
+}
+
+// parseOmit parses the seconds that are left out, whole ones.
+func parseOmit(s string) (time.Duration, error) {
+	d, err := units.ParseDuration(s)
+	if err == nil && (d < 0 || d > 600*time.Second || d%time.Second != 0) {
+		err = fmt.Errorf("want whole seconds, at most 600")
+	}
+	return d, err
+}
+
+// parsePace parses a rate in bits and returns it in bytes per second.
+func parsePace(s string) (uint64, error) {
+	r, err := units.ParseRate(s)
+	if err == nil && (r.Unit != units.Bits || r.Micro < 8*units.MicrosPerUnit) {
+		err = fmt.Errorf("want bits per second, as 500M")
+	}
+	return r.Micro / units.MicrosPerUnit / 8, err
+}
+
+// parsePatternName parses the name of a pattern that both ends know.
+func parsePatternName(s string) (string, error) {
+	if err := plan.PatternOfPeer(s); err != nil {
+		return "", fmt.Errorf("a file is known to one end alone")
+	}
+	_, err := probe.ParsePattern(s)
+	return s, err
+}

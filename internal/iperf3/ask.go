@@ -1,0 +1,51 @@
+package iperf3
+
+import "linerate/internal/result"
+
+// An Ask is what one linerate asks of another in Params.Extra: what iperf3's own
+// keys have no room for. Rates and durations are of the whole test, not of one
+// stream.
+type Ask struct {
+	Version  string `json:"version"`
+	Rate     string `json:"rate,omitempty"`  // as --rate takes it
+	Layer    string `json:"layer,omitempty"` // which bits it counts
+	Payload  int    `json:"payload,omitempty"`
+	IMIX     string `json:"imix,omitempty"` // in place of Payload
+	Duration int64  `json:"duration_ns,omitempty"`
+	Count    uint64 `json:"count,omitempty"` // packets
+	Bytes    int64  `json:"bytes,omitempty"` // of payload
+	Path     string `json:"path,omitempty"`  // by which the server sends
+	RX       string `json:"rx,omitempty"`    // by which it counts
+	NoGSO    bool   `json:"no_gso,omitempty"`
+	Burst    int    `json:"burst,omitempty"`
+	Pattern  string `json:"pattern,omitempty"`
+	Verify   bool   `json:"verify,omitempty"`
+	TTL      int    `json:"ttl,omitempty"`
+	Pace     uint64 `json:"pace,omitempty"` // bytes per second of each TCP stream
+	Interval int64  `json:"interval_ns,omitempty"`
+}
+
+// A Greeting is the server's answer to an Ask: it follows the state Extra before
+// CreateStreams.
+type Greeting struct {
+	Version  string         `json:"version"`
+	Send     *result.Config `json:"send,omitempty"`    // how the server will send
+	Receive  *result.Config `json:"receive,omitempty"` // how it will count
+	Warnings []string       `json:"warnings,omitempty"`
+}
+
+// News is what either end tells while a test runs, each behind the state Extra.
+// Without an interval it says that the end is still there.
+type News struct {
+	Interval *result.Interval `json:"interval,omitempty"`
+}
+
+// A Finding is what an end measured, in Results.Extra. Forward is what the client
+// sent, Reverse what the server did; each end knows its own part.
+type Finding struct {
+	Forward  *result.Direction `json:"forward,omitempty"`
+	Reverse  *result.Direction `json:"reverse,omitempty"`
+	Hosts    []result.Host     `json:"hosts,omitempty"`
+	Warnings []string          `json:"warnings,omitempty"`
+	Error    string            `json:"error,omitempty"`
+}

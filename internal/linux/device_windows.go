@@ -1,0 +1,22 @@
+package linux
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+// BindToDevice is for Linux: elsewhere only an empty name is no error.
+func BindToDevice(_ syscall.RawConn, name string) error { return needsLinux(name) }
+
+// ReuseAddress lets several sockets have one local address.
+func ReuseAddress(c syscall.RawConn) error {
+	var failed error
+	err := c.Control(func(fd uintptr) {
+		failed = syscall.SetsockoptInt(syscall.Handle(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return fmt.Errorf("share an address: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"linerate/internal/iperf3"
+)
+
+// A doorman holds the data connections of one test until the test takes them.
+type doorman struct {
+	client netip.Addr
+	local  netip.AddrPort // this end of the control connection
+	udp    *udpListener
+	conns  chan *net.TCPConn
+	hellos chan netip.AddrPort
+	closed chan struct{}
+	once   sync.Once
+
+	greeted map[netip.AddrPort]bool // whose hello came; the listener's lock guards it
+	quiet   []func()                // end the answers to repeated hellos
+}
+
+// mostWaiting is how many connections of a test may wait to be taken.
+const mostWaiting = 256
+
+func newDoorman(client netip.Addr, udp *udpListener) *doorman {
+	return &doorman{
+		client: client.Unmap(), udp: udp,
+		conns: make(chan *net.TCPConn, mostWaiting), hellos: make(chan netip.AddrPort, mostWaiting), closed: make(chan struct{}),
+		greeted: make(map[netip.AddrPort]bool),
+	}
+}
+
+var errOver = errors.New("the test is over")
+
+// admit takes a data connection; false if the test has no more room for it.
+func (d *doorman) admit(conn *net.TCPConn) bool {
+	if conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap() != d.client {
+		return false
+	}
+	select {
+	case <-d.closed:
+		return false
+	case d.conns <- conn:
+		return true
+	default:
+		return false
+	}
+}
+
+// TCP implements session.Doorman.
+func (d *doorman) TCP(ctx context.Context) (*net.TCPConn, error) {
+	select {
+	case conn := <-d.conns:
+		return conn, nil
+	case <-d.closed:
+		return nil, errOver
+	case <-ctx.Done():
+		return nil, errors.New("the client opened too few data connections")
+	}
+}
+
+// UDP implements session.Doorman.
+func (d *doorman) UDP(ctx context.Context) (*net.UDPConn, error) {
+	d.udp.await(d)
+	defer d.udp.leave(d)
+	select {
+	case from := <-d.hellos:
+		conn, err := d.udp.claim(ctx, d.local, from)
+		if err == nil {
+			d.quiet = append(d.quiet, answerAgain(conn))
+		}
+		return conn, err
+	case <-d.closed:
+		return nil, errOver
+	case <-ctx.Done():
+		return nil, errors.New("no hello came over UDP: a firewall may hold UDP back")
+	}
+}
+
+// Quiet implements session.Doorman.
+func (d *doorman) Quiet() {
+	for _, quiet := range d.quiet {
+		quiet()
+	}
+	d.quiet = nil
+}
+
+// answerAgain answers each datagram that comes to a stream's socket: a hello whose
+// answer was lost. It does so until the function that it returns is called.
+func answerAgain(conn *net.UDPConn) (quiet func()) {
+	done := make(chan struct{})
+	over := make(chan struct{})
+	go func() {
+		defer close(done)
+		var b [64]byte
+		for {
+			_, err := conn.Read(b[:])
+			select {
+			case <-over:
+				return
+			default:
+			}
+			switch {
+			case err == nil:
+				conn.Write([]byte(iperf3.Reply))
+			case errors.Is(err, net.ErrClosed):
+				return
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		conn.SetReadDeadline(time.Now())
+		<-done
+		conn.SetReadDeadline(time.Time{})
+	}
+}
+
+// close turns away whoever still waits.
+func (d *doorman) close() {
+	d.Quiet()
+	d.once.Do(func() { close(d.closed) })
+	for {
+		select {
+		case conn := <-d.conns:
+			conn.Close()
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,267 @@
+// Package serve waits for tests and answers them: it accepts, decides what a
+// client may ask for, and hands each test to a session. Many run at once.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"linerate/internal/iperf3"
+	"linerate/internal/result"
+	"linerate/internal/session"
+)
+
+// A Config says where to serve and what a client may ask for.
+type Config struct {
+	Local    netip.AddrPort // an unspecified address for any; :: for IPv4 as well
+	Device   string         // interface to keep to; empty for none
+	Version  string
+	Interval time.Duration // of reports of tests whose client asks for none
+
+	MaxRate     uint64        // bit/s of payload of a test; 0 for any
+	MaxDuration time.Duration // of a test; 0 for any
+	MaxTests    int           // at once; what comes more is told that the server is busy
+	Allow       []netip.Prefix
+	Gate        *iperf3.Gate // asks for a login; nil for none
+	Tests       int          // after so many, failed ones too, the server ends; 0 for never
+}
+
+// An Observer sees what a server does. It may be called from many goroutines.
+type Observer interface {
+	// Listening tells where the server can be reached.
+	Listening(netip.AddrPort)
+	// Test begins to observe a test of a client, the number-th.
+	Test(client netip.AddrPort, number int) session.Observer
+	// Done has what a test measured; nil and why if it never began.
+	Done(client netip.AddrPort, number int, rep *result.Report, err error)
+}
+
+// A Server answers iperf3's clients and linerate's, over TCP and UDP of one port.
+type Server struct {
+	Config
+	o      Observer
+	tcp    *net.TCPListener
+	udp    *udpListener
+	mu     sync.Mutex
+	tests  map[iperf3.Cookie]*doorman
+	number int // of tests so far
+	guests chan struct{}
+}
+
+// Open binds the server's sockets.
+func Open(ctx context.Context, c Config, o Observer) (*Server, error) {
+	s := &Server{Config: c, o: o, tests: make(map[iperf3.Cookie]*doorman), guests: make(chan struct{}, mostGuests)}
+	var err error
+	if s.tcp, err = listenTCP(ctx, c); err != nil {
+		return nil, err
+	}
+	s.Local = s.tcp.Addr().(*net.TCPAddr).AddrPort()
+	if s.udp, err = listenUDP(ctx, s.Config); err != nil {
+		s.tcp.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// mostGuests is how many connections may be about to say what they want. A host
+// that only knocks is out after guestPatience.
+const mostGuests = 1024
+
+// guestPatience is how long a client may take over each of its first words.
+var guestPatience = iperf3.Patience{First: 10 * time.Second, Whole: 10 * time.Second}
+
+// hangUpPatience is how long a client may take to end its side of a connection.
+const hangUpPatience = 2 * time.Second
+
+// Serve answers until ctx ends or as many tests as were asked for are done. It
+// waits for the tests that run.
+func (s *Server) Serve(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		s.tcp.Close()
+		s.udp.close()
+	})()
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { s.udp.serve(s.hello) })
+	s.o.Listening(s.Local)
+	for {
+		conn, err := s.tcp.AcceptTCP()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			// Out of descriptors, or a client that went away while it waited.
+			time.Sleep(acceptPause)
+			continue
+		}
+		select {
+		case s.guests <- struct{}{}:
+		default:
+			conn.Close()
+			continue
+		}
+		all.Go(func() { s.receive(ctx, conn, stop) })
+	}
+}
+
+// acceptPause keeps a server that can accept nothing from spinning.
+const acceptPause = 10 * time.Millisecond
+
+// receive hears who is there: the client of a new test, or a data connection of
+// one that runs.
+func (s *Server) receive(ctx context.Context, conn *net.TCPConn, stop context.CancelFunc) {
+	admitted := false
+	leave := sync.OnceFunc(func() { <-s.guests })
+	defer leave()
+	defer func() {
+		if !admitted {
+			conn.Close()
+		}
+	}()
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Now()) })()
+	client := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
+	if !s.allowed(client.Addr()) {
+		return
+	}
+	control := iperf3.NewConn(conn)
+	control.Patience = guestPatience
+	cookie, err := control.ReadCookie()
+	if err != nil {
+		return // a port scan or a health check: none of our business
+	}
+	if d := s.doorman(cookie); d != nil {
+		admitted = d.admit(conn)
+		return
+	}
+	d, number := s.newTest(cookie, client.Addr())
+	if d == nil {
+		control.WriteState(iperf3.AccessDenied)
+		control.HangUp(hangUpPatience)
+		return
+	}
+	admitted = true
+	leave()
+	defer control.HangUp(hangUpPatience)
+	defer s.end(cookie)
+	rep, err := s.answer(ctx, conn, control, d, number)
+	s.o.Done(client, number, rep, err)
+	if s.Tests > 0 && number >= s.Tests {
+		stop()
+	}
+}
+
+func (s *Server) allowed(client netip.Addr) bool {
+	if len(s.Allow) == 0 {
+		return true
+	}
+	client = client.Unmap().WithZone("")
+	for _, p := range s.Allow {
+		if p.Contains(client) {
+			return true
+		}
+	}
+	return false
+}
+
+// doorman is that of the test with a cookie; nil if there is no such test.
+func (s *Server) doorman(cookie iperf3.Cookie) *doorman {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tests[cookie]
+}
+
+// newTest makes room for a test; nil if there is none.
+func (s *Server) newTest(cookie iperf3.Cookie, client netip.Addr) (*doorman, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.MaxTests > 0 && len(s.tests) >= s.MaxTests || s.tests[cookie] != nil {
+		return nil, 0
+	}
+	d := newDoorman(client, s.udp)
+	s.tests[cookie] = d
+	s.number++
+	return d, s.number
+}
+
+func (s *Server) end(cookie iperf3.Cookie) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tests[cookie].close()
+	delete(s.tests, cookie)
+}
+
+// answer hears what the client wants and runs its test.
+func (s *Server) answer(ctx context.Context, conn *net.TCPConn, control *iperf3.Conn, d *doorman, number int) (*result.Report, error) {
+	if err := conn.SetNoDelay(true); err != nil {
+		return nil, err
+	}
+	if err := conn.SetKeepAliveConfig(session.KeepAlive); err != nil {
+		return nil, err
+	}
+	if err := control.WriteState(iperf3.ParamExchange); err != nil {
+		return nil, err
+	}
+	p, err := control.ReadParams()
+	if err != nil {
+		control.Refuse(iperf3.BadParams, 0)
+		return nil, fmt.Errorf("parameters: %w", err)
+	}
+	if err := s.check(p); err != nil {
+		var refused *iperf3.Error
+		if errors.As(err, &refused) {
+			control.Refuse(refused.Code, 0)
+		}
+		return nil, err
+	}
+	local := conn.LocalAddr().(*net.TCPAddr).AddrPort()
+	client := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
+	d.local = unmapped(local)
+	return session.Answer(ctx, &session.Call{
+		Conn: control, Params: p, Local: d.local, Remote: unmapped(client), Doorman: d,
+		Version: s.Version, Interval: s.Interval, MaxTime: s.maxTime(p), MaxRate: s.MaxRate,
+	}, s.o.Test(client, number))
+}
+
+// check refuses what this server does not do.
+func (s *Server) check(p *iperf3.Params) error {
+	if !p.UDP && p.Len == 0 {
+		p.Len = iperf3.DefaultBlockTCP
+	}
+	limits := iperf3.Limits{Duration: s.MaxDuration}
+	if p.UDP || p.Bandwidth > 0 {
+		limits.Rate = int64(s.MaxRate) // over TCP, what has no rate is paced down
+	}
+	if code := p.Check(limits); code != iperf3.None {
+		return &iperf3.Error{Code: code}
+	}
+	if s.Gate == nil {
+		return nil
+	}
+	if _, err := s.Gate.Admit(p.AuthToken, time.Now()); err != nil {
+		return errors.Join(&iperf3.Error{Code: iperf3.Unauthorized}, err)
+	}
+	return nil
+}
+
+// watchdog is how much longer than it should a test may take.
+const watchdog = 40 * time.Second
+
+// maxTime is after how long a test is ended, whatever its client says.
+func (s *Server) maxTime(p *iperf3.Params) time.Duration {
+	asked := time.Duration(p.Time+p.Omit) * time.Second
+	switch {
+	case p.Time > 0 && (s.MaxDuration == 0 || asked+watchdog < s.MaxDuration):
+		return asked + watchdog
+	default:
+		return s.MaxDuration
+	}
+}
+
+func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }

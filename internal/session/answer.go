@@ -1,0 +1,371 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"linerate/internal/iperf3"
+	"linerate/internal/plan"
+	"linerate/internal/probe"
+	"linerate/internal/result"
+	"linerate/internal/tcp"
+)
+
+// A Doorman hands a server's test the data connections that its client opens.
+type Doorman interface {
+	// TCP waits for the client's next data connection, the cookie read.
+	TCP(context.Context) (*net.TCPConn, error)
+	// UDP waits for the hello of the client's next stream, answers it, and returns
+	// a socket that is connected to where it came from.
+	UDP(context.Context) (*net.UDPConn, error)
+	// Quiet ends the answers to hellos that come again: from now on the sockets
+	// are the test's alone.
+	Quiet()
+}
+
+// A Call is what a client asks of a server, its parameters read and let pass.
+type Call struct {
+	Conn     *iperf3.Conn
+	Params   *iperf3.Params
+	Local    netip.AddrPort // this end of the control connection
+	Remote   netip.AddrPort // the client's
+	Doorman  Doorman
+	Version  string
+	Interval time.Duration // of this end's report, where the client asks for none
+	MaxTime  time.Duration // after which the test is ended; 0 for never
+	MaxRate  uint64        // bit/s of payload that this end sends; 0 for any
+}
+
+// streamPatience is how long a client may take to open its streams.
+const streamPatience = 15 * time.Second
+
+// server is the server's part of one coordinated test.
+type server struct {
+	*Call
+	ask     *iperf3.Ask // nil from a stock client
+	rep     *result.Report
+	o       Observer
+	streams streams
+	in, out leg // nil where nothing goes that way
+	conduct *conductor
+	control *control
+	teller  *teller // nil towards a stock client
+}
+
+// told is an observer that tells the client what it sees.
+type told struct {
+	Observer
+	*teller
+}
+
+func (t told) Interval(r *result.Report, iv *result.Interval) {
+	t.Observer.Interval(r, iv)
+	t.tell(iperf3.News{Interval: iv})
+}
+
+// Answer runs one test that a client asked for. A report comes back whenever the
+// test began, with what was measured until an error ended it.
+func Answer(ctx context.Context, call *Call, o Observer) (*result.Report, error) {
+	s := &server{Call: call, o: o}
+	defer s.close()
+	if len(call.Params.Extra) > 0 {
+		s.ask = new(iperf3.Ask)
+		if err := json.Unmarshal(call.Params.Extra, s.ask); err != nil {
+			call.Conn.Refuse(iperf3.BadParams, 0)
+			return nil, fmt.Errorf("what the client asks for: %w", err)
+		}
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, err
+	}
+	err := s.settle(ctx, s.run(ctx))
+	if err != nil {
+		s.rep.Error = err.Error()
+	}
+	return s.rep, err
+}
+
+// counts are the streams of each direction.
+func (s *server) counts() (in, out int) {
+	n := s.Params.Parallel
+	switch {
+	case s.Params.Bidirectional:
+		return n, n
+	case s.Params.Reverse:
+		return 0, n
+	}
+	return n, 0
+}
+
+// prepare plans the test, tells the client so, and opens all that it needs.
+func (s *server) prepare(ctx context.Context) error {
+	config := result.Config{Protocol: "udp", Peer: "iperf3", Direction: "forward", Source: s.Local.Addr().String(), Destination: s.Remote.String()}
+	switch {
+	case s.Params.Reverse:
+		config.Direction = "reverse"
+	case s.Params.Bidirectional:
+		config.Direction = "bidir"
+	}
+	if s.ask != nil {
+		config.Peer = "linerate"
+	}
+	s.rep = newReport("serve", s.Version, config, nil)
+	var legs func(context.Context) error
+	var err error
+	if s.Params.UDP {
+		legs, err = s.planUDP(ctx)
+	} else {
+		s.rep.Config.Protocol = "tcp"
+		legs = s.legsTCP
+	}
+	if err != nil {
+		s.Conn.Refuse(codeOf(err), 0)
+		return err
+	}
+	if s.ask != nil {
+		g := iperf3.Greeting{Version: s.Version, Warnings: s.rep.Warnings}
+		_, out := s.counts()
+		if g.Receive = s.rep.Config; out > 0 {
+			g.Send = s.rep.Config
+		}
+		if err := s.Conn.WriteExtra(g); err != nil {
+			return controlError(err)
+		}
+	}
+	if err := s.Conn.WriteState(iperf3.CreateStreams); err != nil {
+		return controlError(err)
+	}
+	if err := s.accept(ctx); err != nil {
+		s.Conn.Refuse(iperf3.BadStream, 0)
+		return err
+	}
+	if err := s.ready(); err != nil {
+		return err
+	}
+	s.Doorman.Quiet()
+	if err := legs(ctx); err != nil {
+		s.Conn.Refuse(iperf3.BadStream, 0)
+		return err
+	}
+	s.rep.Streams = s.streams.describe()
+	ifindex := 0
+	if link, err := plan.LinkOf(s.Local.Addr()); err == nil {
+		ifindex = link.Index
+	}
+	s.conduct, err = newConductor(s.rep, s.o, ifindex)
+	return err
+}
+
+// ready waits until a linerate has seen the answers to all its hellos, and has all
+// open that it receives by.
+func (s *server) ready() error {
+	if s.ask == nil {
+		return nil
+	}
+	if err := s.Conn.WriteState(iperf3.TestStart); err != nil {
+		return controlError(err)
+	}
+	return expect(s.Conn, iperf3.TestStart, nil)
+}
+
+// codeOf is iperf3's number for why a test can't be.
+func codeOf(err error) iperf3.Code {
+	var usage *plan.UsageError
+	if errors.As(err, &usage) && (usage.Flag == "payload" || usage.Flag == "frame") {
+		return iperf3.BadBlockUDP
+	}
+	return iperf3.BadParams
+}
+
+// accept takes the client's streams: those that it sends by come first.
+func (s *server) accept(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, streamPatience)
+	defer cancel()
+	in, out := s.counts()
+	for i := range in + out {
+		if s.Params.UDP {
+			conn, err := s.Doorman.UDP(ctx)
+			if err != nil {
+				return fmt.Errorf("stream %d: %w", iperf3.StreamID(i), err)
+			}
+			s.streams.udp = append(s.streams.udp, conn)
+			continue
+		}
+		conn, err := s.Doorman.TCP(ctx)
+		if err != nil {
+			return fmt.Errorf("stream %d: %w", iperf3.StreamID(i), err)
+		}
+		s.streams.tcp = append(s.streams.tcp, conn)
+		if err := tcp.Apply(conn, s.options()); err != nil {
+			return fmt.Errorf("stream %d: %w", iperf3.StreamID(i), err)
+		}
+	}
+	return nil
+}
+
+// options are those of the streams' TCP sockets.
+func (s *server) options() tcp.Options {
+	o := tcp.Options{
+		Window: s.Params.Window, Congestion: s.Params.Congestion, NoDelay: s.Params.NoDelay, TOS: uint8(s.Params.TOS),
+		Pace: uint64(s.Params.FQRate) / 8,
+	}
+	if s.ask != nil {
+		o.TTL, o.Pace = s.ask.TTL, s.ask.Pace
+	}
+	return o
+}
+
+// interval is how often the test reports.
+func (s *server) interval() time.Duration {
+	if s.ask != nil {
+		return time.Duration(s.ask.Interval)
+	}
+	return s.Interval
+}
+
+// duration is how long the test sends, what is omitted included; 0 without end.
+func (s *server) duration() time.Duration {
+	d := time.Duration(s.Params.Time) * time.Second
+	if s.ask != nil {
+		d = time.Duration(s.ask.Duration)
+	}
+	if d == 0 {
+		return 0
+	}
+	return d + s.omit()
+}
+
+func (s *server) omit() time.Duration { return time.Duration(s.Params.Omit) * time.Second }
+
+func (s *server) legsTCP(context.Context) error {
+	in, _ := s.counts()
+	pattern, verify, err := s.pattern()
+	if err != nil {
+		return err
+	}
+	if in > 0 {
+		r := newTCPReceiving(newTCPStreams(s.streams.tcp[:in], s.interval(), s.omit()), verify)
+		s.in = r
+	}
+	if in < len(s.streams.tcp) {
+		task := tcpTask{pattern: pattern, blockLen: s.Params.Len, rate: uint64(s.Params.Bandwidth), zeroCopy: s.Params.ZeroCopy}
+		if s.ask != nil {
+			task.bytes, task.duration = uint64(s.ask.Bytes), s.duration()
+		}
+		out := newTCPSending(newTCPStreams(s.streams.tcp[in:], s.interval(), s.omit()), task)
+		out.ends = s.ask != nil
+		s.out = out
+	}
+	s.rep.Config.Flows, s.rep.Config.PayloadBytes = s.Params.Parallel, s.Params.Len
+	return describeTCP(s.rep.Config, &s.streams)
+}
+
+// pattern is what streams are filled with, and what they are held against; nil if
+// they are not.
+func (s *server) pattern() (probe.Pattern, *probe.Pattern, error) {
+	name := "ramp"
+	if s.ask != nil && s.ask.Pattern != "" {
+		name = s.ask.Pattern
+	}
+	if err := plan.PatternOfPeer(name); err != nil {
+		return probe.Pattern{}, nil, err
+	}
+	pattern, err := probe.ParsePattern(name)
+	if err != nil || s.ask == nil || !s.ask.Verify {
+		return pattern, nil, err
+	}
+	return pattern, &pattern, nil
+}
+
+// run starts the test and runs the legs until the client ends it.
+func (s *server) run(ctx context.Context) error {
+	if s.ask == nil { // else it was said before
+		if err := s.Conn.WriteState(iperf3.TestStart); err != nil {
+			return controlError(err)
+		}
+	}
+	if err := s.Conn.WriteState(iperf3.TestRunning); err != nil {
+		return controlError(err)
+	}
+	s.o.Started(s.rep)
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	if s.MaxTime > 0 {
+		var over context.CancelFunc
+		ctx, over = context.WithTimeoutCause(ctx, s.MaxTime, errTooLong)
+		defer over()
+	}
+	legs := s.legs()
+	patience := time.Duration(0)
+	if s.ask != nil {
+		patience = lifeless
+		s.teller = newTeller(s.Conn)
+		defer s.teller.hush()
+		s.conduct.board.o = told{s.o, s.teller}
+	}
+	s.conduct.board.parts = len(legs)
+	s.control = hear(s.Conn, patience, iperf3.TestEnd, func(*iperf3.News) {})
+	ended := make(chan error, 1)
+	go func() {
+		state, more := <-s.control.states
+		var err error
+		switch {
+		case !more:
+			err = controlError(s.control.failed)
+		case state != iperf3.TestEnd:
+			err = refusal(s.Conn, state, iperf3.TestEnd)
+		}
+		ended <- err
+		s.conduct.later(running, func() { s.conduct.stop() })
+	}()
+	err := s.conduct.conduct(ctx, legs...)
+	if errors.Is(context.Cause(ctx), errTooLong) {
+		s.Conn.Refuse(iperf3.OverMaxDuration, 0)
+		return errors.Join(err, errTooLong)
+	}
+	if ctx.Err() != nil {
+		s.Conn.WriteState(iperf3.ServerTerminate)
+		return errors.Join(err, ctx.Err())
+	}
+	// The legs may be over sooner than the client says so.
+	select {
+	case said := <-ended:
+		return errors.Join(err, said)
+	case <-ctx.Done():
+		s.Conn.WriteState(iperf3.ServerTerminate)
+		return errors.Join(err, ctx.Err())
+	}
+}
+
+var errTooLong = errors.New("the test took longer than this server allows (--max-duration)")
+
+// legs are the directions of the test: what the client sends is the first.
+func (s *server) legs() []leg {
+	if s.in != nil {
+		since(s.in, time.Now())
+	}
+	switch {
+	case s.out == nil:
+		return []leg{s.in}
+	case s.in == nil:
+		return []leg{s.out}
+	}
+	return []leg{s.in, turned{s.out}}
+}
+
+func (s *server) close() {
+	for _, l := range []leg{s.in, s.out} {
+		if l != nil {
+			l.close()
+		}
+	}
+	s.streams.close()
+	if s.conduct != nil {
+		s.conduct.close()
+	}
+}

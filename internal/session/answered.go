@@ -1,0 +1,123 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"linerate/internal/iperf3"
+	"linerate/internal/plan"
+	"linerate/internal/result"
+)
+
+// settle hears what the client counted, waits for what is still on its way, and
+// tells the client what this end found. failed is why the test broke off, nil if
+// it did not.
+func (s *server) settle(ctx context.Context, failed error) error {
+	s.rep.Hosts = s.conduct.host(s.role())
+	if failed != nil {
+		_, err := s.account(nil)
+		return errors.Join(failed, err)
+	}
+	s.Conn.Patience = iperf3.Patience{First: messagePatience, Whole: messagePatience}
+	if err := s.Conn.WriteState(iperf3.ExchangeResults); err != nil {
+		return controlError(err)
+	}
+	theirs, err := s.Conn.ReadResults()
+	if err != nil {
+		_, errAccount := s.account(nil)
+		return errors.Join(controlError(err), errAccount)
+	}
+	finding, err := s.account(theirs)
+	mine := s.conduct.resultsOf(&s.streams, s.in, s.out)
+	if s.ask != nil {
+		if err != nil {
+			finding.Error = err.Error()
+		}
+		extra, errJSON := json.Marshal(finding)
+		if errJSON != nil {
+			return errors.Join(err, errJSON)
+		}
+		mine.Extra = extra
+	}
+	if err := s.Conn.WriteResults(mine); err != nil {
+		return controlError(err)
+	}
+	if err := s.Conn.WriteState(iperf3.DisplayResults); err != nil {
+		return controlError(err)
+	}
+	return errors.Join(err, expect(s.Conn, iperf3.IperfDone, nil))
+}
+
+// role is this end's in the first direction.
+func (s *server) role() string {
+	if s.in == nil {
+		return "sender"
+	}
+	return "receiver"
+}
+
+// account closes this end's accounts with what the client tells, nil if it tells
+// nothing, and makes the report.
+func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
+	var forward, reverse result.Direction
+	var client iperf3.Finding
+	if theirs != nil && len(theirs.Extra) > 0 {
+		if err := json.Unmarshal(theirs.Extra, &client); err != nil {
+			return nil, fmt.Errorf("the client's results: %w", err)
+		}
+	}
+	err := s.accountIn(&forward, theirs)
+	switch out := s.out.(type) {
+	case *sending:
+		reverse.Sender = out.sent()
+		s.rep.Warnings = append(s.rep.Warnings, out.notes...)
+	case *tcpSending:
+		reverse.Sender = out.sent()
+	}
+	s.conduct.board.end()
+	found := &iperf3.Finding{Hosts: s.rep.Hosts, Warnings: s.rep.Warnings}
+	if s.in != nil {
+		found.Forward = &result.Direction{Receiver: forward.Receiver, Ledger: forward.Ledger}
+	}
+	if s.out != nil {
+		found.Reverse = &result.Direction{Sender: reverse.Sender}
+	}
+	if client.Forward != nil {
+		forward.Sender = client.Forward.Sender
+	}
+	s.rep.Hosts = append(s.rep.Hosts, client.Hosts...)
+	first := &forward
+	if s.in == nil {
+		first = &reverse
+	} else if s.out != nil {
+		s.rep.Reverse = &reverse
+	}
+	s.rep.Sender, s.rep.Receiver, s.rep.Ledger = first.Sender, first.Receiver, first.Ledger
+	return found, err
+}
+
+// accountIn closes the account of what the client sent.
+func (s *server) accountIn(d *result.Direction, theirs *iperf3.Results) (err error) {
+	switch in := s.in.(type) {
+	case *receiving:
+		if theirs != nil && len(theirs.Streams) >= len(in.plan.Streams) {
+			sent := make([]uint64, len(in.plan.Streams))
+			for i := range sent {
+				sent[i] = uint64(max(theirs.Streams[i].Packets, 0))
+			}
+			err = in.tell(sent)
+		}
+		var unsettled error
+		d.Receiver, d.Ledger, unsettled = in.settle(func(iv result.Interval) { s.conduct.board.add(0, iv) })
+		s.rep.Warnings = append(s.rep.Warnings, in.notes...)
+		return errors.Join(err, unsettled)
+	case *tcpReceiving:
+		if theirs != nil {
+			err = in.drain(plan.TestDrain)
+		}
+		d.Receiver = in.received()
+	}
+	return err
+}

@@ -1,0 +1,211 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"linerate/internal/iperf3"
+	"linerate/internal/plan"
+	"linerate/internal/result"
+)
+
+// settle ends the test, exchanges results with the server and makes the report
+// of both ends' numbers. failed is why the test broke off, nil if it did not.
+func (c *client) settle(ctx context.Context, failed error) error {
+	theirs, err := c.exchange(ctx, failed)
+	if errors.Is(err, errAbandoned) {
+		err = nil
+	}
+	c.rep.Hosts = c.conduct.host(c.role())
+	return errors.Join(failed, err, c.report(theirs))
+}
+
+// role is this end's in the first direction.
+func (c *client) role() string {
+	if c.plan.Request.Reverse {
+		return "receiver"
+	}
+	return "sender"
+}
+
+// errAbandoned says that there is no use in asking for the server's results: why
+// has been said.
+var errAbandoned = errors.New("no results")
+
+// exchange swaps results with the server; nil if it has none to give.
+func (c *client) exchange(ctx context.Context, failed error) (*iperf3.Results, error) {
+	patience := messagePatience
+	if ctx.Err() != nil || failed != nil {
+		patience = partingPatience
+	}
+	if c.control == nil {
+		return nil, errAbandoned // it never began
+	}
+	if c.stock() && c.out != nil && !c.plan.Request.TCP {
+		time.Sleep(stockDrain)
+	}
+	c.end()
+	select {
+	case <-c.told:
+	case <-time.After(patience):
+		if failed != nil {
+			return nil, errAbandoned
+		}
+		return nil, fmt.Errorf("the server gave no results within %v", patience)
+	}
+	if c.wordErr != nil {
+		return nil, c.wordErr
+	}
+	if err := c.catchUp(); err != nil {
+		return nil, err
+	}
+	c.conn.Patience = iperf3.Patience{First: patience, Whole: patience}
+	mine := c.conduct.resultsOf(&c.streams, c.out, c.in)
+	if !c.plan.Request.Stock {
+		finding, err := json.Marshal(c.finding())
+		if err != nil {
+			return nil, err
+		}
+		mine.Extra = finding
+	}
+	if err := c.conn.WriteResults(mine); err != nil {
+		return nil, controlError(err)
+	}
+	theirs, err := c.conn.ReadResults()
+	if err != nil {
+		return nil, controlError(err)
+	}
+	if err := expect(c.conn, iperf3.DisplayResults, nil); err != nil {
+		return nil, err
+	}
+	return theirs, c.conn.WriteState(iperf3.IperfDone)
+}
+
+// catchUp takes what the server sent before it stopped.
+func (c *client) catchUp() error {
+	switch in := c.in.(type) {
+	case *receiving:
+		return in.catchUp()
+	case *tcpReceiving:
+		return in.drain(plan.TestDrain)
+	}
+	return nil
+}
+
+// finding is what this end can tell before it knows the server's numbers.
+func (c *client) finding() *iperf3.Finding {
+	f := &iperf3.Finding{Hosts: c.conduct.host(c.role())}
+	switch out := c.out.(type) {
+	case *sending:
+		f.Forward = &result.Direction{Sender: out.sent()}
+	case *tcpSending:
+		f.Forward = &result.Direction{Sender: out.sent()}
+	}
+	return f
+}
+
+// report makes the report of this end's numbers and the server's, nil if there
+// are none.
+func (c *client) report(theirs *iperf3.Results) error {
+	var found iperf3.Finding
+	var out, in []iperf3.StreamResult
+	if theirs != nil {
+		if len(theirs.Extra) > 0 && !c.stock() {
+			if err := json.Unmarshal(theirs.Extra, &found); err != nil {
+				return fmt.Errorf("the server's results: %w", err)
+			}
+			c.rep.Hosts = append(c.rep.Hosts, found.Hosts...)
+			c.rep.Warnings = append(c.rep.Warnings, found.Warnings...)
+		} else {
+			c.rep.Hosts = append(c.rep.Hosts, hostOf(c.otherRole(), theirs))
+		}
+		n := min(c.streams.out, len(theirs.Streams))
+		out, in = theirs.Streams[:n], theirs.Streams[n:]
+	}
+	var forward, reverse result.Direction
+	if found.Forward != nil {
+		forward = *found.Forward
+	}
+	if found.Reverse != nil {
+		reverse = *found.Reverse
+	}
+	err := errors.Join(c.reportOut(&forward, out), c.reportIn(&reverse, in, theirs))
+	c.conduct.board.end()
+	if c.out == nil {
+		forward = reverse
+	} else if c.in != nil {
+		c.rep.Reverse = &reverse
+	}
+	c.rep.Sender, c.rep.Receiver, c.rep.Ledger = forward.Sender, forward.Receiver, forward.Ledger
+	return err
+}
+
+func (c *client) otherRole() string {
+	if c.plan.Request.Reverse {
+		return "sender"
+	}
+	return "receiver"
+}
+
+// reportOut is what this end sent and the server received.
+func (c *client) reportOut(d *result.Direction, theirs []iperf3.StreamResult) error {
+	switch out := c.out.(type) {
+	case *sending:
+		d.Sender = out.sent()
+		c.rep.Warnings = append(c.rep.Warnings, out.notes...)
+		if d.Receiver == nil && len(theirs) > 0 {
+			d.Receiver = stockReceiver(out, theirs)
+			d.Ledger = unexplained(d)
+		}
+		if d.Receiver != nil && d.Receiver.ArrivedPackets != nil && d.Receiver.Unique+d.Receiver.Lost != d.Sender.Packets && !c.omits() {
+			return fmt.Errorf("the account does not add up: %d sent here are not %d unique and %d lost there", d.Sender.Packets, d.Receiver.Unique, d.Receiver.Lost)
+		}
+	case *tcpSending:
+		d.Sender = out.sent()
+		if d.Receiver == nil && len(theirs) > 0 {
+			d.Receiver = stockTCPReceiver(theirs)
+		}
+	}
+	return nil
+}
+
+// omits reports whether the first seconds of the test are left out.
+func (c *client) omits() bool { return c.plan.Request.Omit > 0 }
+
+// reportIn is what the server sent and this end received.
+func (c *client) reportIn(d *result.Direction, theirs []iperf3.StreamResult, all *iperf3.Results) (err error) {
+	show := func(iv result.Interval) { c.conduct.board.add(0, iv) }
+	if c.out != nil {
+		show = turn(func(iv result.Interval) { c.conduct.board.add(1, iv) })
+	}
+	switch in := c.in.(type) {
+	case *receiving:
+		if len(theirs) == len(in.plan.Streams) {
+			for i, t := range theirs {
+				in.tracker.Sent(uint16(i), in.plan.Streams[i], uint64(max(t.Packets, 0)))
+			}
+		}
+		d.Receiver, d.Ledger, err = in.settle(show)
+		c.rep.Warnings = append(c.rep.Warnings, in.notes...)
+		if d.Sender == nil && len(theirs) > 0 {
+			d.Sender = stockSender(theirs, false, false)
+		}
+	case *tcpReceiving:
+		d.Receiver = in.received()
+		if d.Sender == nil && len(theirs) > 0 {
+			d.Sender = stockSender(theirs, true, all.SenderHasRetransmits == 1)
+		}
+	}
+	return err
+}
+
+// unexplained is the ledger of a test of which this end knows too little to say
+// where anything was lost.
+func unexplained(d *result.Direction) *result.Ledger {
+	return &result.Ledger{
+		Sent: &d.Sender.Packets, Arrived: d.Receiver.Unique, Lost: []result.Stage{}, Unexplained: d.Receiver.Lost,
+	}
+}

@@ -1,0 +1,181 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"linerate/internal/iperf3"
+)
+
+// KeepAlive of a control connection notices a peer that vanished within about 12 s, though most probes
+// are lost.
+var KeepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 10}
+
+const (
+	// hangUpPatience is how long a peer may take to end its side of the connection.
+	hangUpPatience = 500 * time.Millisecond
+	// messagePatience is how long a peer may take over a message that is due.
+	messagePatience = 30 * time.Second
+	// heartbeat is how often two linerates tell each other that they are there.
+	heartbeat = time.Second
+	// lifeless is how long one may say nothing. What a test does to the network it
+	// does to the control connection as well.
+	lifeless = 20 * time.Second
+)
+
+// A control is one end of a control connection while streams run: a goroutine
+// reads it, as either end may say something at any time.
+type control struct {
+	*iperf3.Conn
+	states chan iperf3.State
+	failed error // why reading ended; to be read once states is closed
+}
+
+// hear starts reading. Each Extra goes to news at once, on the reader's
+// goroutine; the other states wait to be taken. It ends with the connection, with
+// the first state after which other messages come, or with until.
+func hear(conn *iperf3.Conn, patience time.Duration, until iperf3.State, news func(*iperf3.News)) *control {
+	c := &control{Conn: conn, states: make(chan iperf3.State, 16)}
+	go func() {
+		defer close(c.states)
+		c.failed = c.read(patience, until, news)
+	}()
+	return c
+}
+
+func (c *control) read(patience time.Duration, until iperf3.State, news func(*iperf3.News)) error {
+	for {
+		c.Patience = iperf3.Patience{First: patience, Whole: messagePatience}
+		state, err := c.ReadState()
+		if err != nil {
+			return err
+		}
+		if state == iperf3.Extra {
+			var n iperf3.News
+			if err := c.ReadExtra(&n); err != nil {
+				return err
+			}
+			news(&n)
+			continue
+		}
+		c.states <- state
+		if state == until {
+			return nil
+		}
+		switch state {
+		case iperf3.ServerError, iperf3.ServerTerminate, iperf3.ClientTerminate, iperf3.AccessDenied:
+			return nil
+		}
+	}
+}
+
+// expect reads states until the one that is due. Any Extra goes to news.
+func expect(conn *iperf3.Conn, want iperf3.State, news func(*iperf3.News)) error {
+	for {
+		conn.Patience = iperf3.Patience{First: messagePatience, Whole: messagePatience}
+		got, err := conn.ReadState()
+		if err != nil {
+			return controlError(err)
+		}
+		switch got {
+		case want:
+			return nil
+		case iperf3.Extra:
+			var n iperf3.News
+			if err := conn.ReadExtra(&n); err != nil {
+				return controlError(err)
+			}
+			if news != nil {
+				news(&n)
+			}
+		default:
+			return refusal(conn, got, want)
+		}
+	}
+}
+
+// refusal is the error of a state that came in place of another.
+func refusal(conn *iperf3.Conn, got, want iperf3.State) error {
+	switch got {
+	case iperf3.ServerError:
+		e, err := conn.ReadServerError()
+		if err != nil {
+			return controlError(err)
+		}
+		return fmt.Errorf("the server refuses: %w", e)
+	case iperf3.AccessDenied:
+		return errBusy
+	case iperf3.ServerTerminate:
+		return errServerEnded
+	case iperf3.ClientTerminate:
+		return errClientEnded
+	}
+	return fmt.Errorf("the peer says %v where %v was due: is it iperf3 or linerate serve?", got, want)
+}
+
+var (
+	errBusy        = errors.New("the server is busy with another test: try again later")
+	errServerEnded = errors.New("the server was stopped during the test")
+	errClientEnded = errors.New("the client was stopped during the test")
+	errClosed      = errors.New("the peer closed the control connection")
+)
+
+// controlError words why a control connection failed.
+func controlError(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errClosed
+	}
+	return fmt.Errorf("control connection: %w", err)
+}
+
+// A teller tells the other linerate every second that this end is there, and what
+// it measures, until it is hushed: then other messages come.
+type teller struct {
+	conn *iperf3.Conn
+	mu   sync.Mutex
+	tick *time.Ticker
+	done chan struct{}
+}
+
+func newTeller(conn *iperf3.Conn) *teller {
+	t := &teller{conn: conn, tick: time.NewTicker(heartbeat), done: make(chan struct{})}
+	go func() {
+		for {
+			select {
+			case <-t.done:
+				return
+			case <-t.tick.C:
+				t.tell(iperf3.News{})
+			}
+		}
+	}()
+	return t
+}
+
+// tell sends news, unless it is too late for them. Why they can't be sent, whoever
+// reads the connection finds out.
+func (t *teller) tell(n iperf3.News) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.done:
+	default:
+		_ = t.conn.WriteExtra(n)
+	}
+}
+
+// hush ends it. When it returns, nothing more is said.
+func (t *teller) hush() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.done:
+	default:
+		t.tick.Stop()
+		close(t.done)
+	}
+}

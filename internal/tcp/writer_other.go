@@ -1,0 +1,14 @@
+//go:build !linux
+
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+)
+
+func newFileWriter(*net.TCPConn, []byte) (writer, error) {
+	return nil, fmt.Errorf("zero copy on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
