@@ -149,8 +149,8 @@ func newRoot(stdio Stdio) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return &plan.UsageError{Msg: err.Error()}
 	})
-	root.AddCommand(newSend(stdio), newRecv(stdio), newServe(stdio), newTest(stdio), newCompare(stdio), newMTU(stdio),
-		newReplay(stdio), newDoctor(stdio), newLab(stdio), newVersion(stdio))
+	root.AddCommand(newSend(stdio), newRecv(stdio), newServe(stdio), newTest(stdio), newCompare(stdio),
+		newSearch(stdio), newSweep(stdio), newMTU(stdio), newReplay(stdio), newDoctor(stdio), newLab(stdio), newVersion(stdio))
 	return root
 }
 

@@ -6,17 +6,22 @@ import (
 	"strings"
 
 	"linerate/internal/result"
+	"linerate/internal/units"
 )
 
 // MTU prints which sizes pass, and what becomes of larger ones: one sentence each
 // way, or one for both where they are alike.
 func MTU(w io.Writer, r *result.Report, o Options) error {
 	var b strings.Builder
+	var loads []result.Row
 	for i := range r.Results {
 		if m := r.Results[i].MTU; m != nil {
 			o.mtu(&b, &r.Results[i].Config, m)
+		} else {
+			loads = append(loads, r.Results[i])
 		}
 	}
+	o.loads(&b, loads)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -60,4 +65,29 @@ func (o Options) beyond(c *result.Config, m *result.MTU) string {
 		return o.paint(red, "larger is dropped in silence"+where+": a black hole") + fmt.Sprintf(" (%s has MTU %d)", c.Interface, m.Local)
 	}
 	return "larger was not tried"
+}
+
+// loads says what was lost of each size at the rate that was asked for: one line
+// where nothing was.
+func (o Options) loads(b *strings.Builder, rows []result.Row) {
+	if len(rows) == 0 {
+		return
+	}
+	var clean, lossy []string
+	for i := range rows {
+		row := &rows[i]
+		size := fmt.Sprintf("%d", row.Config.FrameBytes)
+		if t := row.Trials[0]; t.Lost > 0 {
+			lossy = append(lossy, o.paint(red, units.FormatPercent(float64(t.Lost)/float64(t.Sent)))+" of "+size)
+		} else {
+			clean = append(clean, size)
+		}
+	}
+	parts := lossy
+	if len(clean) > 0 {
+		parts = append(parts, "none of "+strings.Join(clean, ", ")+"-byte frames")
+	} else {
+		parts[len(parts)-1] += "-byte frames"
+	}
+	o.line(b, ", ", append([]string{"loss at " + asked(&rows[0].Config) + ": " + parts[0]}, parts[1:]...)...)
 }
