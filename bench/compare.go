@@ -148,11 +148,18 @@ func (c *Comparison) trials(ctx context.Context, l *lab.Lab, cells []*cell) erro
 	return nil
 }
 
-// run sends from a and counts at b.
+// run runs a cell once.
 func (c *Comparison) run(ctx context.Context, l *lab.Lab, x *cell) (run, error) {
+	return labTrial(ctx, l, c.IPv6, c.RX, c.Version, plan.SendRequest{
+		Rate: c.Rate, Layer: c.Layer, Frame: x.frame, Duration: c.Trial, Path: x.path.Name, NoGSO: c.NoGSO,
+	})
+}
+
+// labTrial sends from a and counts at b.
+func labTrial(ctx context.Context, l *lab.Lab, v6 bool, rx, version string, send plan.SendRequest) (run, error) {
 	var r run
 	to := l.B().Addr4
-	if c.IPv6 {
+	if v6 {
 		to = l.B().Addr6
 	}
 	listening := make(chan struct{})
@@ -162,13 +169,13 @@ func (c *Comparison) run(ctx context.Context, l *lab.Lab, x *cell) (run, error) 
 	go func() {
 		counted <- l.B().Do(func() error {
 			p, err := plan.ResolveReceive(counting, plan.RecvRequest{
-				Addr: to.String(), Port: 5201, RX: c.RX, Window: 32 << 20, Format: probe.Native,
+				Addr: to.String(), Port: 5201, RX: rx, Window: 32 << 20, Format: probe.Native,
 				Drain: 200 * time.Millisecond, Silence: 2 * time.Second, Iface: l.B().Interface,
 			})
 			if err != nil {
 				return err
 			}
-			r.counted, err = session.Receive(counting, p, c.Version, opened(listening))
+			r.counted, err = session.Receive(counting, p, version, opened(listening))
 			return err
 		})
 	}()
@@ -177,15 +184,13 @@ func (c *Comparison) run(ctx context.Context, l *lab.Lab, x *cell) (run, error) 
 	case err := <-counted:
 		return r, err
 	}
+	send.Host, send.Port, send.Flows, send.Window, send.Pattern = to.String(), 5201, 1, 4<<20, ramp
 	errSend := l.A().Do(func() error {
-		p, err := plan.ResolveSend(ctx, plan.SendRequest{
-			Host: to.String(), Port: 5201, Rate: c.Rate, Layer: c.Layer, Frame: x.frame,
-			Duration: c.Trial, Path: x.path.Name, NoGSO: c.NoGSO, Flows: 1, Window: 4 << 20, Pattern: ramp,
-		})
+		p, err := plan.ResolveSend(ctx, send)
 		if err != nil {
 			return err
 		}
-		r.sent, err = session.Send(ctx, p, c.Version, quiet{})
+		r.sent, err = session.Send(ctx, p, version, quiet{})
 		return err
 	})
 	if errSend != nil {

@@ -3,6 +3,7 @@ package bench
 import (
 	"slices"
 
+	"linerate/bench/stats"
 	"linerate/internal/result"
 )
 
@@ -40,9 +41,9 @@ func (x *cell) row() result.Row {
 			cost = append(cost, *t.NSPerPacket)
 		}
 	}
-	row.PPS, row.L2Bps = median(pps), median(l2)
+	row.PPS, row.L2Bps = stats.Median(pps), stats.Median(l2)
 	if len(cost) == len(x.runs) {
-		ns := median(cost)
+		ns := stats.Median(cost)
 		row.NSPerPacket = &ns
 	}
 	middle := x.runs[rank(pps, (len(pps)-1)/2)]
@@ -80,7 +81,7 @@ func ratio(x, base *cell) (*float64, *[2]float64) {
 	if len(ratios) == 0 {
 		return nil, nil
 	}
-	m := median(ratios)
+	m := stats.Median(ratios)
 	if ci, ok := medianCI95(ratios); ok {
 		return &m, &ci
 	}

@@ -3,21 +3,9 @@ package bench
 import (
 	"math/rand/v2"
 	"slices"
-)
 
-// median is the middle of the values, or the mean of the two in the middle; it
-// leaves them in their order. It is 0 for none.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(values))
-	mid := len(s) / 2
-	if len(s)%2 == 1 {
-		return s[mid]
-	}
-	return (s[mid-1] + s[mid]) / 2
-}
+	"linerate/bench/stats"
+)
 
 const (
 	resamples     = 10_000
@@ -37,7 +25,7 @@ func medianCI95(values []float64) (ci [2]float64, ok bool) {
 		for j := range sample {
 			sample[j] = values[random.IntN(len(values))]
 		}
-		medians[i] = median(sample)
+		medians[i] = stats.Median(sample)
 	}
 	slices.Sort(medians)
 	return [2]float64{medians[resamples*25/1000], medians[resamples*975/1000-1]}, true

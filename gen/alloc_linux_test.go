@@ -28,6 +28,34 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
+// TestReplayAllocs holds the loop of replay to no allocation.
+func TestReplayAllocs(t *testing.T) {
+	l := newLab(t)
+	s, err := OpenFrames(&Config{Interface: "a", IfIndex: l.a.Attrs().Index, Frame: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	frames := make([][]byte, FrameBatch)
+	for i := range frames {
+		frames[i] = make([]byte, 60+i)
+	}
+	player := pace.NewPlayer(pace.RateTimeline([]uint64{8, 16, 24}, 1e18), 1<<40, 0)
+	allocs := testing.AllocsPerRun(100, func() {
+		if _, _, ok := player.Next(1e9); !ok {
+			t.Error("the player is done")
+		}
+		n, err := s.Send(frames[:player.Ready(1e9, FrameBatch)])
+		player.Sent(n, 1e9)
+		if n != FrameBatch || err != nil {
+			t.Errorf("Send = %d, %v", n, err)
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations a batch", allocs)
+	}
+}
+
 func BenchmarkSend(b *testing.B) {
 	for _, p := range variants() {
 		b.Run(p.Name, func(b *testing.B) {

@@ -161,7 +161,9 @@ func newRoot(stdio Stdio) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return &plan.UsageError{Msg: err.Error()}
 	})
-	root.AddCommand(newSend(stdio), newRecv(stdio), newTest(stdio), newServe(stdio), newIPerf3(stdio), newCompare(stdio), newDoctor(stdio), newLab(stdio), newVersion(stdio))
+	root.AddCommand(newSend(stdio), newRecv(stdio), newServe(stdio), newTest(stdio), newCompare(stdio),
+		newSearch(stdio), newSweep(stdio), newMTU(stdio), newReplay(stdio), newDoctor(stdio), newLab(stdio),
+		newIPerf3(stdio), newVersion(stdio))
 	return root
 }
 

@@ -21,6 +21,7 @@ type output struct {
 	stdio   Stdio
 	json    bool
 	stream  bool
+	csv     bool
 	verbose bool
 
 	options report.Options
@@ -37,6 +38,16 @@ func (o *output) streamFlag(cmd *cobra.Command) {
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if o.json && o.stream {
 			return &plan.UsageError{Flag: "json-stream", Msg: "contradicts --json: give one of them"}
+		}
+		return nil
+	}
+}
+
+func (o *output) csvFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.csv, "csv", false, "print the table as CSV")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if o.json && o.csv {
+			return &plan.UsageError{Flag: "csv", Msg: "contradicts --json: give one of them"}
 		}
 		return nil
 	}
@@ -86,6 +97,8 @@ func (o *output) finish(r *result.Report, text func() error) error {
 		return report.JSON(o.stdio.Out, r)
 	case o.stream:
 		return report.StreamEnd(o.stdio.Out, r)
+	case o.csv:
+		return report.RowsCSV(o.stdio.Out, r)
 	}
 	return text()
 }

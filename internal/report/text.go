@@ -33,7 +33,11 @@ func NewText(w io.Writer, o Options) *Text { return &Text{w: w, o: o} }
 // Header prints what is about to be done, once the configuration is known.
 func (t *Text) Header(r *result.Report) error {
 	var b strings.Builder
-	t.o.header(&b, r.Config)
+	if r.Replay != nil {
+		t.o.replay(&b, r.Config, r.Replay)
+	} else {
+		t.o.header(&b, r.Config)
+	}
 	return t.flush(&b)
 }
 

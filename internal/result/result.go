@@ -22,6 +22,7 @@ type Report struct {
 	Hosts     []Host     `json:"hosts,omitempty"`
 	Limit     *Limit     `json:"limit,omitempty"`
 	Results   []Row      `json:"results,omitempty"`
+	Replay    *Replay    `json:"replay,omitempty"`
 	NotHere   []NotHere  `json:"not_here,omitempty"` // paths that compare could not run
 	Findings  []Finding  `json:"findings,omitempty"` // doctor
 	Warnings  []string   `json:"warnings,omitempty"`
@@ -284,6 +285,8 @@ type Row struct {
 	NSPerPacket *float64    `json:"ns_per_packet,omitempty"` // sender's CPU time
 	Ratio       *float64    `json:"ratio,omitempty"`         // to the udp row, paired by trial
 	RatioCI95   *[2]float64 `json:"ratio_ci95,omitempty"`
+	Found       *Found      `json:"found,omitempty"` // search
+	*MTU                    // mtu
 }
 
 // A Trial is one measurement behind a row.
@@ -294,6 +297,7 @@ type Trial struct {
 	Unique      uint64   `json:"unique"`
 	Lost        uint64   `json:"lost"`
 	NSPerPacket *float64 `json:"ns_per_packet,omitempty"`
+	*Offered             // nil for compare
 }
 
 // NotHere is a path that can't run on this machine, and why.

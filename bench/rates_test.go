@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"linerate/internal/plan"
+	"linerate/internal/result"
+	"linerate/internal/units"
+)
+
+// A wire is a simulated path of a test: a host that sends no faster than fastest,
+// and a link that carries capacity packets/s and drops the rest.
+type wire struct {
+	fastest, capacity float64
+	stalls            int // the next so many trials are held up by the sender
+	breaks            int // the trial, from 1, that fails; 0 for none
+	trials            int
+}
+
+func (w *wire) run(_ context.Context, o Offer) (*result.Report, error) {
+	w.trials++
+	if w.trials == w.breaks {
+		return nil, &plan.PeerError{Err: errors.New("the control connection broke")}
+	}
+	seconds := o.Duration.Seconds()
+	asked := w.fastest
+	if o.Rate.Unit == units.Packets {
+		asked = float64(o.Rate.Micro) / units.MicrosPerUnit
+	}
+	due := uint64(asked * seconds)
+	sent := min(due, uint64(w.fastest*seconds))
+	carried := min(sent, uint64(math.Ceil(w.capacity*seconds)))
+	pacing := &result.SentPacing{Shortfall: due - sent}
+	if w.stalls > 0 {
+		w.stalls--
+		carried -= carried / 100
+		pacing.LatePackets = 5
+	}
+	rate := func(n uint64) *result.Rate {
+		pps := float64(n) / seconds
+		return &result.Rate{PPS: pps, L2Bps: pps * float64(8*o.Frame)}
+	}
+	loss := float64(sent-carried) / float64(sent)
+	return &result.Report{
+		Config:   &result.Config{FrameBytes: o.Frame},
+		Sender:   &result.Sender{Rate: rate(sent), SentPackets: &result.SentPackets{Packets: sent}, SentPacing: pacing},
+		Receiver: &result.Receiver{Rate: rate(carried), ArrivedPackets: &result.ArrivedPackets{Packets: carried, Unique: carried, Lost: sent - carried, LossRatio: &loss}},
+	}, nil
+}
+
+// search of a simulated wire; a trial takes no time.
+func (w *wire) search(method string, loss float64, frames ...int) (*result.Report, error) {
+	c := &Search{
+		Run: w.run, Frames: frames, Most: units.Rate{Unit: units.Max}, Method: method, Loss: loss, Trial: 10 * time.Millisecond,
+		LineBps: 1e9, Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
+	}
+	return c.Search(context.Background())
+}
+
+func TestSearchOfASimulatedWire(t *testing.T) {
+	for _, method := range []string{MLRsearch, RFC2544} {
+		w := &wire{fastest: 400_000, capacity: 50_000, stalls: 2}
+		rep, err := w.search(method, 0.01, 1518, 64)
+		if err != nil || len(rep.Results) != 4 {
+			t.Fatalf("%s: %d rows, %v", method, len(rep.Results), err)
+		}
+		for i, row := range rep.Results {
+			f := row.Found
+			allowed := 50_000 / (1 - f.LossRatio)
+			if i%2 == 1 != (f.Goal == "pdr") || f.PPS == nil || *f.PPS > allowed*1.003 || *f.PPS < allowed*0.997 {
+				t.Errorf("%s: row %d found %v of %v packets/s: %+v", method, i, *f.PPS, allowed, f)
+				continue
+			}
+			if ratio := *row.Receiver.LossRatio; ratio > f.LossRatio {
+				t.Errorf("%s: the trial of row %d lost %v", method, i, ratio)
+			}
+			if line := *f.PPS * float64(8*(row.Config.FrameBytes+20)) / 1e9; math.Abs(*f.LineRatio-line) > 1e-9 || f.UpperPPS == nil {
+				t.Errorf("%s: %v of the line, want %v", method, *f.LineRatio, line)
+			}
+			if !strings.Contains(f.Reason, "lost more") || len(row.Trials) < 5 {
+				t.Errorf("%s: %q after %d trials", method, f.Reason, len(row.Trials))
+			}
+		}
+	}
+}
+
+// What stops a search is said: the sender, the link, or that nothing passes.
+func TestSearchSaysWhatStoppedIt(t *testing.T) {
+	for want, w := range map[string]*wire{
+		"this host sends no faster than 20 kpps":      {fastest: 20_000, capacity: 1e9},
+		"the link carries no more: that is its speed": {fastest: 1e7, capacity: 1e9},
+		"even the lowest rate lost more":              {fastest: 20_000, capacity: 0},
+		"broken off: the control connection broke":    {fastest: 20_000, capacity: 10_000, breaks: 6},
+	} {
+		rep, err := w.search(MLRsearch, 0, 1518)
+		if len(rep.Results) != 1 || !strings.HasPrefix(rep.Results[0].Found.Reason, want) {
+			t.Errorf("%+v, %v, want %q", rep.Results, err, want)
+			continue
+		}
+		if broke := w.breaks > 0; broke != (err != nil) || broke != (rep.Error != "") {
+			t.Errorf("%s: %v", want, err)
+		}
+		if n := len(rep.Results[0].Trials); w.breaks > 0 && n != w.breaks-2 { // one asked how fast this host is
+			t.Errorf("%d trials were kept of %d", n, w.breaks-2)
+		}
+	}
+}
+
+func TestSweepOfASimulatedWire(t *testing.T) {
+	w := &wire{fastest: 100_000, capacity: 65_000}
+	c := &Sweep{
+		Run: w.run, Frames: []int{512, 64}, Most: units.Rate{Unit: units.Packets, Micro: 100_000 * units.MicrosPerUnit}, Percent: 10, Repeats: 2,
+		Trial: 10 * time.Millisecond, Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
+	}
+	rep, err := c.Sweep(context.Background())
+	if err != nil || len(rep.Results) != 12 { // 100, 90, 80, 70, 60, 50 %
+		t.Fatalf("%d rows, %v", len(rep.Results), err)
+	}
+	for i, row := range rep.Results {
+		offered := 100_000 - 10_000*float64(i%6)
+		want := max(0, 1-65_000/offered)
+		if len(row.Trials) != 2 || row.Trials[0].Offered.PPS != offered || math.Abs(*row.Receiver.LossRatio-want) > 2e-3 {
+			t.Errorf("row %d: %v lost %v, want %v at %v", i, row.Trials[0].Offered, *row.Receiver.LossRatio, want, offered)
+		}
+	}
+	w = &wire{fastest: 100_000, capacity: 65_000, breaks: 4}
+	c.Run = w.run
+	if rep, err = c.Sweep(context.Background()); err == nil || len(rep.Results) != 2 || rep.Error == "" {
+		t.Errorf("%d rows, %v", len(rep.Results), err)
+	}
+}
+
+// A receiver that did not hear how much was sent can't be believed.
+func TestATrialWithoutTheSendersCountIsRefused(t *testing.T) {
+	w := &wire{fastest: 1000, capacity: 1000}
+	c := &Search{
+		Run: func(ctx context.Context, o Offer) (*result.Report, error) {
+			rep, err := w.run(ctx, o)
+			rep.Receiver.LossIsLowerBound = true
+			return rep, err
+		},
+		Frames: []int{64}, Most: units.Rate{Unit: units.Max}, Method: MLRsearch, Trial: 10 * time.Millisecond,
+		Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
+	}
+	if _, err := c.Search(context.Background()); err == nil || !strings.Contains(err.Error(), "end marker") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"linerate/bench/stats"
+	"linerate/internal/host"
+	"linerate/internal/lab"
+	"linerate/internal/plan"
+	"linerate/internal/result"
+	"linerate/internal/units"
+)
+
+// inLab runs trials between the hosts of a lab by a path.
+func inLab(l *lab.Lab, path string) Runner {
+	return func(ctx context.Context, o Offer) (*result.Report, error) {
+		r, err := labTrial(ctx, l, false, "packet", "test", plan.SendRequest{Rate: o.Rate, Frame: o.Frame, Duration: o.Duration, Path: path})
+		if err != nil {
+			return nil, err
+		}
+		return &result.Report{Config: r.sent.Config, Sender: r.sent.Sender, Receiver: r.counted.Receiver}, nil
+	}
+}
+
+// carried is how many frames a second the link carries, as its own end counts them
+// while it is overloaded: the kernel's counter of b's interface, ours is not asked.
+// It is the median of short windows, so that a stall of the sender spoils only some.
+func carried(t testing.TB, l *lab.Lab, frame int, bps float64) float64 {
+	t.Helper()
+	done := make(chan error, 1)
+	rate := units.Rate{Unit: units.Packets, Micro: uint64(1.5 * bps / float64(8*frame) * 1e6)}
+	const windows, window = 12, 250 * time.Millisecond
+	go func() {
+		_, err := inLab(l, "udp")(context.Background(), Offer{frame, rate, (windows + 3) * window})
+		done <- err
+	}()
+	time.Sleep(2 * window) // past the burst that passes at first
+	var rates []float64
+	check(t, l.B().Do(func() error {
+		link, err := host.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		meter := host.OpenMeter(link.Index, host.Flow{})
+		defer meter.Close()
+		count := func() (uint64, time.Time) {
+			return meter.Total().NIC.Counters["rx_packets"].After, time.Now()
+		}
+		for from, begun := count(); len(rates) < windows; {
+			time.Sleep(window)
+			to, ended := count()
+			rates = append(rates, float64(to-from)/ended.Sub(begun).Seconds())
+			from, begun = to, ended
+		}
+		return nil
+	}))
+	check(t, <-done)
+	return stats.Median(rates)
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is found on a shaped link is within half a percent of what the link carries,
+// as the kernel counts it, at every rate, size and path. It takes minutes, and a
+// machine that is not busy with other things.
+func BenchmarkSearchOfAShapedLink(b *testing.B) {
+	for _, bps := range []uint64{10_000_000, 100_000_000, 500_000_000} {
+		for _, frame := range []int{64, 512, 1518, 9018} {
+			for _, path := range []string{"udp", "packet"} {
+				b.Run(fmt.Sprintf("%dM/%d/%s", bps/1e6, frame, path), func(b *testing.B) {
+					l, err := lab.New(lab.Config{MTU: 9000, Shape: lab.Shape{Rate: bps, Limit: uint32(bps / 8 / 20)}})
+					check(b, err)
+					defer l.Close()
+					want := carried(b, l, frame, float64(bps))
+					for b.Loop() {
+						c := &Search{
+							Run: inLab(l, path), Frames: []int{frame}, Most: units.Rate{Unit: units.Max}, Method: MLRsearch, Trial: time.Second,
+							Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
+						}
+						rep, err := c.Search(context.Background())
+						check(b, err)
+						row := rep.Results[0]
+						if row.Receiver == nil || row.Receiver.Lost != 0 {
+							b.Fatalf("%+v", row.Found)
+						}
+						got := row.Receiver.Rate.PPS
+						if got < want*0.995 || got > want*1.005 {
+							b.Errorf("found %v packets/s, the link carries %v", got, want)
+						}
+						b.ReportMetric(100*(got/want-1), "%off")
+						b.ReportMetric(float64(len(row.Trials)), "trials")
+					}
+				})
+			}
+		}
+	}
+}
+
+// What each rate of a sweep loses is what the shape dropped, end markers aside.
+func TestASweepLosesWhatTheShapeDrops(t *testing.T) {
+	l, err := lab.New(lab.Config{Shape: lab.Shape{Rate: 50_000_000, Limit: 50 * 1514}})
+	check(t, err)
+	defer l.Close()
+	const capacity = 50_000_000 / (8 * 1514) // packets/s
+	c := &Sweep{
+		Run: inLab(l, "packet"), Frames: []int{1518}, Most: units.Rate{Unit: units.Packets, Micro: 6 * capacity / 5 * units.MicrosPerUnit},
+		Percent: 10, Repeats: 1, Trial: 300 * time.Millisecond,
+		Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
+	}
+	rep, err := c.Sweep(context.Background())
+	check(t, err)
+	drops, _, err := l.ShapeDrops()
+	check(t, err)
+	var lost, markers uint64
+	for _, row := range rep.Results {
+		for _, trial := range row.Trials {
+			lost += trial.Lost
+			markers += 10
+		}
+	}
+	if first := rep.Results[0].Trials[0]; lost > drops || drops > lost+markers || first.Lost == 0 || first.Offered.LossRatio < 0.1 {
+		t.Errorf("lost %d, the shape dropped %d; at 1.2 times its rate %+v", lost, drops, first.Offered)
+	}
+}

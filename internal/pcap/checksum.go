@@ -1,0 +1,88 @@
+package pcap
+
+import "encoding/binary"
+
+// sum adds the 16-bit words of b to an unfolded sum, an odd last byte padded with
+// zero (RFC 1071).
+func sum(s uint64, b []byte) uint64 {
+	for ; len(b) >= 2; b = b[2:] {
+		s += uint64(binary.BigEndian.Uint16(b))
+	}
+	if len(b) == 1 {
+		s += uint64(b[0]) << 8
+	}
+	return s
+}
+
+// fold is the checksum field for a sum.
+func fold(s uint64) uint16 {
+	for s > 0xffff {
+		s = s>>16 + s&0xffff
+	}
+	return ^uint16(s)
+}
+
+// mend sets the checksums of a frame right: that of IPv4, and that of TCP, UDP,
+// ICMP or ICMPv6 behind IP. A fragment holds too little for the latter, and UDP
+// over IPv4 may go without. It reports whether one was wrong.
+func (l *layout) mend(f []byte) bool {
+	if l.ip == 0 {
+		return false
+	}
+	wrong := false
+	set := func(at int, value uint16) {
+		wrong = wrong || binary.BigEndian.Uint16(f[at:]) != value
+		binary.BigEndian.PutUint16(f[at:], value)
+	}
+	if !l.v6 {
+		header := f[l.ip : l.ip+int(f[l.ip]&15)*4]
+		set(l.ip+10, fold(sum(0, header)-uint64(binary.BigEndian.Uint16(header[10:]))))
+	}
+	at := l.checksum()
+	if at == 0 || l.fragment || l.without(f) {
+		return wrong
+	}
+	var s uint64
+	if l.proto != protoICMP {
+		s = l.pseudo(f)
+	}
+	s = sum(s, f[l.l4:l.end]) - uint64(binary.BigEndian.Uint16(f[at:]))
+	value := fold(s)
+	if value == 0 && l.proto == protoUDP {
+		value = 0xffff // 0 would say that there is none (RFC 768)
+	}
+	set(at, value)
+	return wrong
+}
+
+// without says whether a datagram does without a checksum.
+func (l *layout) without(f []byte) bool {
+	return l.proto == protoUDP && !l.v6 && binary.BigEndian.Uint16(f[l.checksum():]) == 0
+}
+
+// pseudo is the sum of the pseudo-header (RFC 9293, section 3.1; RFC 8200,
+// section 8.1).
+func (l *layout) pseudo(f []byte) uint64 {
+	source, destination, n := l.addresses()
+	length := uint64(l.end - l.l4)
+	s := sum(0, f[source:source+n])
+	s = sum(s, f[destination:destination+n])
+	return s + length>>16 + length&0xffff + uint64(l.proto)
+}
+
+// amend changes the checksum of the first fragment of a packet, whose rest is
+// elsewhere, as much as its addresses changed (RFC 1624).
+func (l *layout) amend(f []byte, before uint64) {
+	at := l.checksum()
+	if at == 0 || !l.fragment || l.proto == protoICMP || l.without(f) {
+		return
+	}
+	source, destination, n := l.addresses()
+	after := sum(sum(0, f[source:source+n]), f[destination:destination+n])
+	s := uint64(^binary.BigEndian.Uint16(f[at:])) + uint64(fold(before)) + after
+	value := fold(s)
+	if value == 0 && l.proto == protoUDP {
+		value = 0xffff
+	}
+	binary.BigEndian.PutUint16(f[at:], value)
+}

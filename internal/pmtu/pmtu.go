@@ -1,0 +1,51 @@
+// Package pmtu probes which sizes of IP packets reach a host and come back, by ICMP
+// echo, which every host answers.
+package pmtu
+
+import (
+	"net/netip"
+	"time"
+)
+
+// A Probe is one size to try.
+type Probe struct {
+	Size int // bytes of the IP packet
+	// Whole forbids fragments on the way there (DF; IPv6 knows no others): what
+	// does not fit is refused. Without it this host may send the request in
+	// fragments, and the answer shows the way back alone.
+	Whole bool
+	// Patience is how long to wait for an answer.
+	Patience time.Duration
+}
+
+// An Answer is what became of a probe.
+type Answer struct {
+	Arrived bool
+	// Fragment is the size of the largest fragment that the answer came in; 0 if it
+	// came whole.
+	Fragment int
+	RTT      time.Duration
+	// Refusal is who said that the size is too large; nil if nobody did.
+	Refusal *Refusal
+}
+
+// A Refusal says that a packet was too large.
+type Refusal struct {
+	From netip.Addr // the router that said so; invalid where this host did
+	MTU  int        // what it said would fit; 0 if it didn't
+}
+
+// Overheads of an echo in bytes of the IP packet.
+const (
+	header4    = 20
+	header6    = 40
+	echoHeader = 8
+)
+
+// Least is the smallest probe.
+func Least(v6 bool) int {
+	if v6 {
+		return header6 + echoHeader
+	}
+	return 68 // that every link carries (RFC 791)
+}

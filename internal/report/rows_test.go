@@ -1,0 +1,80 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"linerate/internal/result"
+)
+
+func to[T any](v T) *T { return &v }
+
+// tables are a report of each command that fills results with rates or sizes.
+func tables() map[string]*result.Report {
+	delay := &result.Receiver{ArrivedPackets: &result.ArrivedPackets{Unique: 900, Lost: 100, LossRatio: to(0.1)},
+		Arrivals: &result.Arrivals{DelayNS: &result.Delay{P50: 38_000, P99: 61_000}}}
+	return map[string]*result.Report{
+		"search": {Command: "search", Results: []result.Row{
+			{Config: result.Config{FrameBytes: 1518}, Receiver: delay, L2Bps: 98.76e6, Trials: make([]result.Trial, 17), Found: &result.Found{
+				Goal: "ndr", Method: "mlrsearch", PPS: to(8133.5), UpperPPS: to(8149.0), LineRatio: to(0.1), Reason: "8149 packets/s lost more"}},
+			{Config: result.Config{FrameBytes: 64}, Trials: make([]result.Trial, 3), Found: &result.Found{
+				Goal: "pdr", LossRatio: 0.005, Method: "mlrsearch", Reason: "even the lowest rate lost more"}},
+		}},
+		"sweep": {Command: "sweep", Results: []result.Row{
+			{Config: result.Config{FrameBytes: 512}, Receiver: delay, PPS: 9000, L2Bps: 36.864e6,
+				Trials: []result.Trial{{Offered: &result.Offered{PPS: 10_000, LossRatio: 0.1}}}},
+			{Config: result.Config{FrameBytes: 512}, PPS: 8000, L2Bps: 32.768e6,
+				Trials: []result.Trial{{Offered: &result.Offered{PPS: 8000}}}},
+		}},
+		"mtu": {Command: "mtu", Results: []result.Row{
+			{Config: result.Config{Interface: "eth0"}, MTU: &result.MTU{Peer: "10.77.2.1", Forward: to(4470), Reverse: to(1400), Local: 9000, Path: 4470,
+				RefusedBy: "router", RefusedFrom: "10.77.1.254", ReverseRefusedBy: "fragments", Fragmented: true, Probes: 20, Unanswered: 2}},
+		}},
+	}
+}
+
+func TestTablesAsTextAndCSV(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"search": {
+			"frame  loss     packets/s  Mbit/s L2  of line    delay p50 / p99  trials  stopped because\n" +
+				" 1518  none          8134      98.76     10 %  38.0 µs / 61.0 µs      17  8149 packets/s lost more\n" +
+				"   64  ≤ 0.5 %          -          -        -                  -       3  even the lowest rate lost more\n",
+			"frame_bytes,goal,loss_ratio,method,pps,l2_bps,upper_pps,line_ratio,delay_p50_ns,delay_p99_ns,trials,reason\n" +
+				"1518,ndr,0,mlrsearch,8133.5,9.876e+07,8149,0.1,38000,61000,17,8149 packets/s lost more\n" +
+				"64,pdr,0.005,mlrsearch,,,,,,,3,even the lowest rate lost more\n",
+		},
+		"sweep": {
+			"frame  offered kpps  came kpps  Mbit/s L2  lost    delay p50 / p99\n" +
+				"  512         10.00      9.000      36.86  10 %  38.0 µs / 61.0 µs\n" +
+				"  512         8.000      8.000      32.77     0                  -\n",
+			"frame_bytes,offered_pps,pps,l2_bps,unique,lost,loss_ratio,delay_p50_ns,delay_p99_ns\n" +
+				"512,10000,9000,3.6864e+07,900,100,0.1,38000,61000\n" +
+				"512,8000,8000,3.2768e+07,,,,,\n",
+		},
+		"mtu": {
+			"4470 bytes pass whole to 10.77.2.1; larger is refused by the router 10.77.1.254\n" +
+				"1400 bytes pass whole on the way back; larger comes in fragments\n" +
+				"2 of 20 probes were lost at random\n",
+			"peer_address,forward_mtu,reverse_mtu,local_mtu,path_mtu,refused_by,refused_from,fragmented\n" +
+				"10.77.2.1,4470,1400,9000,4470,router,10.77.1.254,true\n",
+		},
+	} {
+		rep := tables()[name]
+		var text, rows strings.Builder
+		var err error
+		switch name {
+		case "search":
+			err = Search(&text, rep, Options{})
+		case "sweep":
+			err = Sweep(&text, rep, Options{})
+		case "mtu":
+			err = MTU(&text, rep, Options{})
+		}
+		if err != nil || text.String() != want[0] {
+			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, text.String(), want[0])
+		}
+		if err := RowsCSV(&rows, rep); err != nil || rows.String() != want[1] {
+			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, rows.String(), want[1])
+		}
+	}
+}
