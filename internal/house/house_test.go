@@ -51,6 +51,7 @@ var rooms = map[string][]string{
 	"internal/result":  {},
 	"internal/units":   {},
 	"internal/probe":   {},
+	"internal/iperf2":  {"internal/probe"},
 	"internal/linux":   {},
 	"internal/tally":   {},
 	"internal/house":   {},
