@@ -35,7 +35,9 @@ type IPerf2 struct {
 }
 
 // NewIPerf2 returns an IPerf2 that prints to w.
-func NewIPerf2(w io.Writer, o IPerf2Options) *IPerf2 { return &IPerf2{w: w, o: o, shown: map[heading]bool{}} }
+func NewIPerf2(w io.Writer, o IPerf2Options) *IPerf2 {
+	return &IPerf2{w: w, o: o, shown: map[heading]bool{}}
+}
 
 // A heading is a line of column heads.
 type heading string
