@@ -68,13 +68,13 @@ var rooms = map[string][]string{
 	"rx":               {"rx/track", "bpf", "internal/linux", "internal/probe"},
 	"internal/tcp":     {"gen/pace", "internal/linux", "internal/probe", "internal/units"},
 	"internal/plan":    {"internal/iperf3", "internal/tcp", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/probe", "internal/result", "internal/units", "internal/linux"},
-	"internal/session": {"internal/plan", "internal/iperf3", "internal/tcp", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/ledger", "bpf", "internal/linux", "internal/probe", "internal/result", "internal/units"},
+	"internal/session": {"internal/iperf2", "internal/plan", "internal/iperf3", "internal/tcp", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/ledger", "bpf", "internal/linux", "internal/probe", "internal/result", "internal/units"},
 	"bench":            {"internal/session", "internal/plan", "internal/lab", "internal/host", "internal/probe", "internal/result", "internal/units", "gen", "rx"},
 	"bench/peer":       {},
 	"bench/peers":      {"bench/peer", "bpf", "gen", "internal/host", "internal/lab"},
 	"bench/streams":    {"internal/lab", "internal/probe", "internal/tcp"},
 	"internal/serve":   {"internal/session", "internal/iperf3", "internal/tcp", "internal/linux", "internal/result"},
-	"internal/cli":     {"internal/serve", "internal/iperf3", "bench", "gen", "rx", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/report", "internal/probe", "internal/result", "internal/units"},
+	"internal/cli":     {"internal/iperf2", "internal/serve", "internal/iperf3", "bench", "gen", "rx", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/report", "internal/probe", "internal/result", "internal/units"},
 	"cmd/linerate":     {"internal/cli"},
 }
 
