@@ -79,7 +79,7 @@ func TestStockConversation(t *testing.T) {
 	if iperf2.Opens(fin) {
 		t.Error("the FIN opens a flow")
 	}
-	got, err := iperf2.ParseReport(answer, fin)
+	got, err := iperf2.ParseReport(answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestLayouts(t *testing.T) {
 		if want := unhex(t, c.report); !bytes.HasPrefix(b, want) {
 			t.Errorf("%s: report\n%x, want\n%x", c.name, b[:len(want)], want)
 		}
-		got, err := iperf2.ParseReport(b, fin)
+		got, err := iperf2.ParseReport(b)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if diff := cmp.Diff(&report, got); diff != "" {
@@ -234,13 +234,13 @@ func TestParseReportRefuses(t *testing.T) {
 	other[0] = 1
 	for name, b := range map[string][]byte{
 		"the FIN back": fin[:128], "data": payloads[0], "an ack": iperf2.AppendAck(nil), "nothing": nil,
-		"half a report": answer[:55], "a report of another flow": other,
+		"half a report": answer[:55], "a report with a number": other,
 	} {
-		if r, err := iperf2.ParseReport(b, fin); err == nil {
+		if r, err := iperf2.ParseReport(b); err == nil {
 			t.Errorf("%s: taken for %+v", name, r)
 		}
 	}
-	if _, err := iperf2.ParseReport(answer[:56], fin); err != nil {
+	if _, err := iperf2.ParseReport(answer[:56]); err != nil {
 		t.Errorf("a report without latency: %v", err)
 	}
 }
@@ -258,7 +258,7 @@ func TestReportReadsBack(t *testing.T) {
 			Jitter:     time.Duration(us.Draw(t, "jitter")) * time.Microsecond,
 			PPS:        rapid.Uint32().Draw(t, "pps"),
 		}
-		got, err := iperf2.ParseReport(want.Append(nil, iperf2.Layout21, fin), fin)
+		got, err := iperf2.ParseReport(want.Append(nil, iperf2.Layout21, fin))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,8 +282,8 @@ func TestAnswersAreNoLargerThanWhatCame(t *testing.T) {
 				copy(b[8:12], []byte{0, 0, 0, 1})
 			}
 		}
-		answers := iperf2.NewAnswers(&report, iperf2.Layout21, datagrams[0], uint64(len(datagrams[0])))
-		in, out := len(datagrams[0]), 0
+		answers := iperf2.NewAnswers(&report, iperf2.Layout21, uint64(len(datagrams[0])))
+		in, out := len(datagrams[0]), len(answers.First())
 		for _, b := range datagrams[1:] {
 			in += len(b)
 			out += len(answers.To(b))
@@ -301,8 +301,8 @@ func TestAnswersAreNoLargerThanWhatCame(t *testing.T) {
 func TestAnswersRepeatOneReport(t *testing.T) {
 	payloads := conversation(t)
 	fin := payloads[6]
-	answers := iperf2.NewAnswers(&said, iperf2.Layout21, fin, 1200)
-	first := bytes.Clone(answers.To(fin))
+	answers := iperf2.NewAnswers(&said, iperf2.Layout21, 1400)
+	first := answers.First()
 	stamper := probe.Stamper{Format: probe.IPerf2}
 	for try := range 5 {
 		if got := answers.To(stamper.AppendFIN(nil, 200, 6, try, 1)); !bytes.Equal(got, first) {
@@ -312,12 +312,16 @@ func TestAnswersRepeatOneReport(t *testing.T) {
 	if got := answers.To(payloads[0]); got != nil {
 		t.Errorf("data is answered: %x", got)
 	}
-	if _, err := iperf2.ParseReport(first, fin); err != nil {
+	if _, err := iperf2.ParseReport(first); err != nil {
 		t.Error(err)
 	}
-	small := iperf2.NewAnswers(&said, iperf2.Layout21, fin, 18)
-	if got := small.To(fin[:18]); got != nil {
-		t.Errorf("%d bytes in answer to two datagrams of 18", len(got))
+	small := iperf2.NewAnswers(&said, iperf2.Layout21, 18)
+	if first, got := small.First(), small.To(fin[:18]); first != nil || got != nil {
+		t.Errorf("%d and %d bytes in answer to two datagrams of 18", len(first), len(got))
+	}
+	old := iperf2.NewAnswers(&said, iperf2.Layout205, 1400)
+	if first, got := old.First(), old.To(fin); first != nil || !bytes.HasPrefix(got, fin[:12]) {
+		t.Errorf("release 2.0.5 is answered %x, then %x, want its FIN's front back", first, got)
 	}
 }
 
@@ -352,15 +356,15 @@ func FuzzParseReport(f *testing.F) {
 		f.Add(said.Append(nil, l, fin))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := iperf2.ParseReport(b, fin)
+		r, err := iperf2.ParseReport(b)
 		if err != nil {
 			return
 		}
 		if r.Duration < 0 || r.Jitter < 0 || r.Latency != nil && r.Latency.Stdev < 0 {
 			t.Fatalf("out of range: %+v", r)
 		}
-		if binary.BigEndian.Uint32(b) != 0 && !bytes.Equal(b[4:12], fin[4:12]) {
-			t.Fatalf("taken for a report on this flow: %x", b)
+		if int32(binary.BigEndian.Uint32(b)) > 0 {
+			t.Fatalf("data is taken for a report: %x", b)
 		}
 	})
 }

@@ -119,19 +119,19 @@ func (r *Report) put(b []byte) {
 // errNoReport is of a datagram that is no server's report: a late ack, or the
 // FIN itself, which servers from 2.1.8 to 2.2.1 send back in place of a second
 // report.
-var errNoReport = errors.New("not a server's report on this flow")
+var errNoReport = errors.New("no server's report")
 
-// ParseReport reads a server's answer to a FIN of ours. All FINs of a flow have
-// one time, so that any of them will do.
-func ParseReport(b, fin []byte) (*Report, error) {
-	if len(fin) < PrefixSize || len(b) < oldPrefix+40 {
+// ParseReport reads a server's answer to a FIN. It takes any input.
+func ParseReport(b []byte) (*Report, error) {
+	if len(b) < oldPrefix+40 {
 		return nil, errNoReport
 	}
-	echo := int32(be.Uint32(b)) < 0 && slices.Equal(b[4:oldPrefix], fin[4:oldPrefix])
-	if echo && be.Uint32(b[oldPrefix:]) == flagBack {
+	id := int32(be.Uint32(b))
+	echo := id < 0
+	switch w12 := be.Uint32(b[oldPrefix:]); {
+	case echo && w12 == flagBack:
 		return readOld(b[oldPrefix:], Layout205), nil
-	}
-	if len(b) < atMin || !echo && be.Uint32(b) != 0 {
+	case id > 0 || len(b) < atMin:
 		return nil, errNoReport
 	}
 	flags := be.Uint32(b[PrefixSize:])
