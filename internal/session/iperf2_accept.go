@@ -66,7 +66,7 @@ type stray struct {
 // ListenIPerf2 waits for datagrams at an address, of one interface or, where
 // device is empty, of any.
 func ListenIPerf2(ctx context.Context, local netip.AddrPort, device string) (*IPerf2Listener, error) {
-	c := net.ListenConfig{Control: shareAddress(device)}
+	c := net.ListenConfig{Control: socketOptions(true, device)}
 	conn, err := c.ListenPacket(ctx, "udp", local.String())
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (l *IPerf2Listener) take(ctx context.Context, b []byte, from netip.AddrPort
 		return nil
 	}
 	local := netip.AddrPortFrom(to, l.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
-	d := net.Dialer{Control: shareAddress(l.device), LocalAddr: net.UDPAddrFromAddrPort(local)}
+	d := net.Dialer{Control: socketOptions(true, l.device), LocalAddr: net.UDPAddrFromAddrPort(local)}
 	conn, err := d.DialContext(ctx, "udp", from.String())
 	if err != nil {
 		return fmt.Errorf("a socket for %v: %w", from, err)
@@ -187,14 +187,16 @@ func (f *IPerf2Flow) add(b []byte) {
 	}
 }
 
-// count hands what came to the listener to the flow's account.
-func (f *IPerf2Flow) count(t *track.Tracker) {
+// count hands what came to the listener to the flow's account, and says how much
+// that was.
+func (f *IPerf2Flow) count(t *track.Tracker) (n int) {
 	f.listener.mu.Lock()
 	defer f.listener.mu.Unlock()
 	for _, s := range f.stray {
 		t.Datagram(s.payload, s.size, f.source(), s.at)
 	}
-	f.stray = nil
+	n, f.stray = len(f.stray), nil
+	return n
 }
 
 // source is the client's address as the account has it.

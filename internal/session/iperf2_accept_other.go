@@ -9,9 +9,16 @@ import (
 	"syscall"
 )
 
-// shareAddress is for Linux, which has rules for datagrams to a shared port.
-func shareAddress(string) func(network, address string, c syscall.RawConn) error {
+// socketOptions are those of Linux, which has rules for datagrams to a port that
+// several sockets share.
+func socketOptions(shared bool, device string) func(network, address string, c syscall.RawConn) error {
 	return func(string, string, syscall.RawConn) error {
-		return fmt.Errorf("several sockets at one UDP port on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+		switch {
+		case shared:
+			return fmt.Errorf("several sockets at one UDP port on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+		case device != "":
+			return fmt.Errorf("bind to interface %s on %s: %w", device, runtime.GOOS, errors.ErrUnsupported)
+		}
+		return nil
 	}
 }

@@ -16,8 +16,9 @@ import (
 const (
 	// finPatience is how long a client repeats its FIN, as the stock one does.
 	finPatience = 2 * time.Second
-	// finLinger is for how long a server answers FINs after the first.
-	finLinger = remembered
+	// finQuiet is how long no FIN has to come for the client to have its report: one
+	// of 2.0 repeats it every 250 ms.
+	finQuiet = 500 * time.Millisecond
 )
 
 // awaitReport waits on the socket of a flow for the server's report, and repeats
@@ -66,17 +67,14 @@ func awaitReport(ctx context.Context, conn *net.UDPConn, fin func(try int) []byt
 func answerFINs(ctx context.Context, conn *net.UDPConn, a *iperf2.Answers) {
 	defer context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })()
 	b := make([]byte, 1<<16)
-	until := time.Now().Add(finLinger)
-	for ctx.Err() == nil {
-		if conn.SetReadDeadline(until) != nil {
+	begun := time.Now()
+	for ctx.Err() == nil && time.Since(begun) < remembered {
+		if conn.SetReadDeadline(time.Now().Add(finQuiet)) != nil {
 			return
 		}
 		n, err := conn.Read(b)
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			return // the client is gone, with its report
-		}
 		if err != nil {
-			return
+			return // also where the client is gone, with its report (ECONNREFUSED)
 		}
 		if answer := a.To(b[:n]); answer != nil {
 			// A client that has gone needs no answer.
