@@ -29,6 +29,9 @@ const (
 	remembered = 2500 * time.Millisecond
 	// strayMost bounds the datagrams that wait for a flow's account.
 	strayMost = 1 << 14
+	// rescueMost bounds what is looked for in a new socket, which was open to all
+	// for microseconds.
+	rescueMost = 1024
 	// flowsMost bounds the flows at once, as each has a socket.
 	flowsMost = 1024
 )
@@ -40,6 +43,7 @@ type IPerf2Listener struct {
 	device string
 	ready  []*IPerf2Flow
 	fresh  []*IPerf2Flow // with a socket, but not settled
+	queue  []received    // came to the socket of a flow that is another's
 
 	mu    sync.Mutex
 	flows map[netip.AddrPort]*IPerf2Flow // by the client's address
@@ -54,6 +58,13 @@ type IPerf2Flow struct {
 	from     netip.AddrPort
 	stray    []stray // came to the listener; guarded by its mutex
 	closed   time.Time
+}
+
+// received is a datagram as the listener takes it.
+type received struct {
+	payload []byte
+	from    netip.AddrPort
+	to      netip.Addr
 }
 
 // A stray is a datagram of a flow that came to another socket than the flow's.
@@ -116,34 +127,57 @@ func (l *IPerf2Listener) Accept(ctx context.Context) (*IPerf2Flow, error) {
 		case err != nil:
 			return nil, err
 		default:
-			if err := l.take(ctx, b[:n], from, destination(control[:nc])); err != nil {
-				return nil, err
+			l.queue = append(l.queue, received{b[:n], from, destination(control[:nc])})
+			for len(l.queue) > 0 {
+				next := l.queue[0]
+				l.queue = l.queue[1:]
+				if err := l.take(ctx, next); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
 }
 
 // take gives a datagram to its flow, or begins one with it.
-func (l *IPerf2Listener) take(ctx context.Context, b []byte, from netip.AddrPort, to netip.Addr) error {
-	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+func (l *IPerf2Listener) take(ctx context.Context, r received) error {
+	from := netip.AddrPortFrom(r.from.Addr().Unmap(), r.from.Port())
 	if f, room := l.known(from); f != nil {
-		f.add(b)
+		f.add(r.payload)
 		return nil
-	} else if !room || !iperf2.Opens(b) {
+	} else if !room || !iperf2.Opens(r.payload) {
 		return nil
 	}
-	local := netip.AddrPortFrom(to, l.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
+	local := netip.AddrPortFrom(r.to, l.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
 	d := net.Dialer{Control: socketOptions(true, l.device), LocalAddr: net.UDPAddrFromAddrPort(local)}
 	conn, err := d.DialContext(ctx, "udp", from.String())
 	if err != nil {
 		return fmt.Errorf("a socket for %v: %w", from, err)
 	}
-	f := &IPerf2Flow{Conn: conn.(*net.UDPConn), First: append([]byte(nil), b...), listener: l, from: from}
-	f.add(b)
+	f := &IPerf2Flow{Conn: conn.(*net.UDPConn), First: append([]byte(nil), r.payload...), listener: l, from: from}
+	f.add(r.payload)
 	l.mu.Lock()
 	l.flows[from] = f
 	l.mu.Unlock()
 	l.fresh = append(l.fresh, f)
+	return l.rescue(f, r.to)
+}
+
+// rescue takes what came to the socket of a flow before it was connected: until
+// then the kernel gave it every client's datagrams.
+func (l *IPerf2Listener) rescue(f *IPerf2Flow, to netip.Addr) error {
+	b := make([]byte, 1<<16)
+	for range rescueMost {
+		n, from, err := receiveNow(f.Conn, b)
+		if err != nil || !from.IsValid() {
+			return err
+		}
+		if from == f.from {
+			f.add(b[:n])
+		} else {
+			l.queue = append(l.queue, received{append([]byte(nil), b[:n]...), from, to})
+		}
+	}
 	return nil
 }
 

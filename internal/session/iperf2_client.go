@@ -34,9 +34,11 @@ type IPerf2Request struct {
 }
 
 const (
-	// betweenFlows is the pause between the first datagrams of two flows: the stock
-	// server confuses flows that begin together.
-	betweenFlows = 5 * time.Millisecond
+	// betweenFlows is the pause between the first datagrams of two flows, and
+	// afterFlows that before the next ones where there are several: the stock server
+	// confuses flows that begin together.
+	betweenFlows = 10 * time.Millisecond
+	afterFlows   = 50 * time.Millisecond
 	// betweenRequests is how often a client asks for data that doesn't come.
 	betweenRequests = 10 * time.Millisecond
 	// patienceForBack is how long the server may take to open its flow.
@@ -91,8 +93,9 @@ func IPerf2(ctx context.Context, q IPerf2Request, o ServerObserver) error {
 func (q *IPerf2Request) settings(p *plan.Send) iperf2.Settings {
 	s := iperf2.Settings{
 		Mode: q.Mode, Flows: p.Schedule.Flows, Port: q.Back, Size: p.Schedule.Sizes[0],
-		Duration: p.Schedule.Duration, Bytes: uint64(q.Send.Bytes), TOS: q.Send.TOS, NoFIN: q.NoFIN,
-		Rate: uint64(p.Report.RateBps) / uint64(p.Schedule.Flows),
+		Duration: p.Schedule.Duration, Bytes: uint64(q.Send.Bytes), TOS: q.Send.TOS,
+		NoFIN: q.NoFIN || q.Mode == iperf2.FullDuplex, // else a server asks for a report at its own end, too
+		Rate:  uint64(p.Report.RateBps) / uint64(p.Schedule.Flows),
 	}
 	if s.Bytes == 0 {
 		s.Bytes = p.Schedule.Count * uint64(s.Size) / uint64(s.Flows)
@@ -214,6 +217,9 @@ func (t *iperf2UDP) announce(flows []*net.UDPConn, p *plan.Send, seq uint64) err
 		if _, err := c.Write(b); err != nil {
 			return &plan.PeerError{Err: fmt.Errorf("announce the test: %w", err)}
 		}
+	}
+	if len(flows) > 1 {
+		time.Sleep(afterFlows)
 	}
 	return nil
 }

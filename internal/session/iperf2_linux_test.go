@@ -3,9 +3,12 @@ package session
 import (
 	"bytes"
 	"context"
+	"math/rand/v2"
+	"net"
 	"net/netip"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +16,7 @@ import (
 	"time"
 
 	"linerate/internal/lab"
+	"linerate/internal/probe"
 	"linerate/internal/result"
 )
 
@@ -52,7 +56,7 @@ func serveIPerf2(t *testing.T, h *lab.Host) (end func() []*result.Report) {
 				}
 				flows.Go(func() {
 					if err := h.Do(func() error {
-						return ServeIPerf2(ctx, f, IPerf2Options{Version: "test", Interval: time.Second}, &c)
+						return ServeIPerf2(ctx, f, IPerf2Options{Version: "test", Interval: time.Second, Window: 4 << 20}, &c)
 					}); err != nil && ctx.Err() == nil {
 						t.Errorf("serve: %v", err)
 					}
@@ -159,7 +163,7 @@ func TestIPerf2ServesStockUDPClients(t *testing.T) {
 	}
 }
 
-// The modes in which the server sends.
+// Of several flows, and where the server sends, both ends have the same counts.
 func TestIPerf2ServesStockUDPClientsBothWays(t *testing.T) {
 	l, err := lab.New(lab.Config{})
 	if err != nil {
@@ -167,40 +171,112 @@ func TestIPerf2ServesStockUDPClientsBothWays(t *testing.T) {
 	}
 	defer l.Close()
 	for _, c := range []struct {
-		args    string
-		reports int
+		args       string
+		sent, came int // flows of the client with such lines
+		reports    int
 	}{
-		{"-u -b 4m -t 1 -P 4", 4},
-		{"-u -b 4m -t 1 -R", 1},
-		{"-u -b 4m -t 1 --full-duplex", 1},
-		{"-u -b 4m -t 1 -d", 1},
-		{"-u -b 4m -t 1 -r", 2},
-		{"-u -b 4m -t 1 --no-udp-fin", 1},
+		{"-P 16", 16, 0, 16},
+		{"-R", 0, 1, 1},
+		{"--full-duplex", 1, 1, 1},
+		{"-d", 1, 1, 1},
+		{"-r", 1, 1, 2},
+		{"--no-udp-fin", 1, 0, 1},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			end := serveIPerf2(t, l.B())
-			out := stockClient(t, l, c.args)
-			time.Sleep(200 * time.Millisecond)
+			out := stockClient(t, l, "-u -b 4m -t 1 "+c.args)
 			reports := end()
-			t.Logf("%s", out)
-			for _, r := range reports {
-				t.Logf("%s %+v warnings %q", r.Config.Direction, r.Streams, r.Warnings)
-				if r.Receiver != nil {
-					t.Logf("receiver %+v %+v", r.Receiver.PayloadBytes, r.Receiver.ArrivedPackets)
-				}
-				if r.Sender != nil {
-					t.Logf("sender %+v", r.Sender.SentPackets)
-				}
-				if r.Reverse != nil && r.Reverse.Sender != nil {
-					t.Logf("reverse sender %+v", r.Reverse.Sender.SentPackets)
-				}
-				if r.Reverse != nil && r.Reverse.Receiver != nil {
-					t.Logf("reverse receiver %+v", r.Reverse.Receiver.ArrivedPackets)
-				}
-			}
 			if len(reports) != c.reports {
 				t.Fatalf("%d reports, want %d\n%s", len(reports), c.reports, out)
 			}
+			var sent, came []uint64 // by the server's account
+			for _, r := range reports {
+				back := r.Reverse
+				if r.Config.Direction == reverse {
+					back = &result.Direction{Sender: r.Sender, Receiver: r.Receiver}
+				} else {
+					came = append(came, r.Receiver.Unique)
+					if r.Receiver.Lost+r.Receiver.Duplicates != 0 || r.Receiver.LossIsLowerBound {
+						t.Errorf("on a clean wire: %+v", r.Receiver.ArrivedPackets)
+					}
+				}
+				if back != nil {
+					sent = append(sent, back.Sender.Packets)
+					if back.Receiver != nil && (back.Receiver.Unique != back.Sender.Packets || back.Receiver.Lost != 0) {
+						t.Errorf("of %d sent the client reports %+v", back.Sender.Packets, back.Receiver.ArrivedPackets)
+					}
+				}
+			}
+			said := func(pattern string, extra uint64) (n []uint64) {
+				for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(out, -1) {
+					v, _ := strconv.ParseUint(m[1], 10, 64)
+					n = append(n, v-extra)
+				}
+				return n
+			}
+			for _, w := range []struct {
+				what         string
+				flows        int
+				ours, theirs []uint64
+			}{
+				{"the client sent", c.sent, came, said(`\[ *\d+\] Sent (\d+) datagrams`, 2)},
+				{"the client received", c.came, sent, said(map[bool]string{
+					true: `\[ \*1\] .* ms 0/(\d+) \(`, false: `\[  2\] .* ms 0/(\d+) \(`,
+				}[strings.HasPrefix(c.args, "-R") || c.args == "--full-duplex"], 1)},
+			} {
+				if w.flows == 0 {
+					continue
+				}
+				slices.Sort(w.ours)
+				slices.Sort(w.theirs)
+				if !slices.Equal(w.ours, w.theirs) || len(w.ours) != w.flows {
+					t.Errorf("%s %v, by the server's account %v\n%s", w.what, w.theirs, w.ours, out)
+				}
+			}
+			if strings.Contains(out, "WARN") {
+				t.Errorf("the client warns:\n%s", out)
+			}
 		})
+	}
+}
+
+// What is no test at the port begins none and draws no answer.
+func TestIPerf2IgnoresJunk(t *testing.T) {
+	l, err := lab.New(lab.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	end := serveIPerf2(t, l.B())
+	random := rand.NewChaCha8([32]byte{1})
+	fin := (&probe.Stamper{Format: probe.IPerf2}).AppendFIN(nil, 200, 7, 0, 1)
+	check(t, l.A().Do(func() error {
+		c, err := net.Dial("udp", netip.AddrPortFrom(l.B().Addr4, 5001).String())
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		for _, b := range [][]byte{fin, {1}, make([]byte, 15), make([]byte, 1400), []byte("GET / HTTP/1.1\r\n\r\n")} {
+			if _, err := c.Write(b); err != nil {
+				return err
+			}
+		}
+		for i := range 2000 {
+			b := make([]byte, i%300)
+			random.Read(b)
+			if _, err := c.Write(b); err != nil {
+				return err
+			}
+		}
+		if err := c.SetReadDeadline(time.Now().Add(300 * time.Millisecond)); err != nil {
+			return err
+		}
+		if n, err := c.Read(make([]byte, 2000)); err == nil {
+			t.Errorf("%d bytes in answer to junk", n)
+		}
+		return nil
+	}))
+	if reports := end(); len(reports) != 0 {
+		t.Errorf("junk made %d reports: %+v", len(reports), reports[0])
 	}
 }
