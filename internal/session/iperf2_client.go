@@ -38,7 +38,7 @@ const (
 	// afterFlows that before the next ones where there are several: the stock server
 	// confuses flows that begin together.
 	betweenFlows = 10 * time.Millisecond
-	afterFlows   = 50 * time.Millisecond
+	afterFlows   = 200 * time.Millisecond
 	// betweenRequests is how often a client asks for data that doesn't come.
 	betweenRequests = 10 * time.Millisecond
 	// patienceForBack is how long the server may take to open its flow.
