@@ -139,7 +139,13 @@ func receivedLines(r *result.Receiver) (sum line, flows []line) {
 	sum = line{end: r.Seconds, bytes: r.PayloadBytes}
 	if a := r.ArrivedPackets; a != nil {
 		sum.packets = a.Packets
-		sum.came = &came{a.JitterNS, a.Lost, a.Unique + a.Lost, a.Reordered + a.Duplicates}
+		sum.came = &came{a.JitterNS, a.Lost, a.Unique + a.Lost, a.Duplicates}
+		switch {
+		case a.OutOfOrder != nil:
+			sum.came.outOfOrder = *a.OutOfOrder
+		case r.Arrivals != nil:
+			sum.came.outOfOrder += r.Reordered
+		}
 	}
 	for i := range r.Flows {
 		l, _ := receivedLines(&r.Flows[i])

@@ -26,7 +26,7 @@ func stream(server, sender bool, clientPort string) result.Stream {
 }
 
 func udpCame(packets, lost, late uint64, jitter int64) *result.ArrivedPackets {
-	return &result.ArrivedPackets{Packets: packets, Unique: packets, Lost: lost, Reordered: late, JitterNS: ns(jitter)}
+	return &result.ArrivedPackets{Packets: packets, Unique: packets, Lost: lost, OutOfOrder: &late, JitterNS: ns(jitter)}
 }
 
 // iperf2Text is what an IPerf2 prints of a whole test.

@@ -307,24 +307,23 @@ func together(flows []*result.Receiver) *result.Receiver {
 	if len(flows) == 1 {
 		return flows[0]
 	}
-	sum := &result.Receiver{ArrivedPackets: &result.ArrivedPackets{}}
 	var jitter int64
+	var late uint64
+	sum := &result.Receiver{ArrivedPackets: &result.ArrivedPackets{JitterNS: &jitter, OutOfOrder: &late}}
 	for i, f := range flows {
 		sum.PayloadBytes += f.PayloadBytes
 		sum.Seconds = max(sum.Seconds, f.Seconds)
 		sum.Packets += f.Packets
 		sum.Unique += f.Unique
-		sum.UniquePayloadBytes += f.UniquePayloadBytes
 		sum.Lost += f.Lost
 		sum.LossIsLowerBound = sum.LossIsLowerBound || f.LossIsLowerBound
 		sum.Duplicates += f.Duplicates
-		sum.Reordered += f.Reordered
+		late += *f.OutOfOrder
 		jitter += *f.JitterNS / int64(len(flows))
 		number := uint16(i)
 		f.Flow = &number
 		sum.Flows = append(sum.Flows, *f)
 	}
-	sum.JitterNS = &jitter
 	if sent := sum.Unique + sum.Lost; sent > 0 {
 		ratio := float64(sum.Lost) / float64(sent)
 		sum.LossRatio = &ratio

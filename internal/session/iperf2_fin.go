@@ -93,7 +93,7 @@ func serverReport(r *result.Receiver, finSize int) *iperf2.Report {
 	}
 	if a := r.ArrivedPackets; a != nil {
 		report.Lost = a.Lost
-		report.OutOfOrder = a.Reordered + a.Duplicates + a.BeyondWindow
+		report.OutOfOrder = a.Duplicates
 		report.Datagrams = a.Unique + a.Lost + 1
 		if a.JitterNS != nil {
 			report.Jitter = time.Duration(*a.JitterNS)
@@ -101,6 +101,9 @@ func serverReport(r *result.Receiver, finSize int) *iperf2.Report {
 		if r.Seconds > 0 {
 			report.PPS = uint32(float64(a.Packets) / r.Seconds)
 		}
+	}
+	if r.Arrivals != nil {
+		report.OutOfOrder += r.Reordered + r.BeyondWindow
 	}
 	return report
 }
@@ -121,10 +124,9 @@ func reported(r *iperf2.Report, sent uint64, size int) *result.Receiver {
 		Lost:             lost,
 		LossIsLowerBound: r.OutOfOrder > 0,
 		Duplicates:       packets - unique,
-		Reordered:        r.OutOfOrder,
+		OutOfOrder:       &r.OutOfOrder,
 		JitterNS:         &jitter,
 	}
-	a.UniquePayloadBytes = unique * uint64(size)
 	if sent > 0 {
 		ratio := float64(lost) / float64(sent)
 		a.LossRatio = &ratio
