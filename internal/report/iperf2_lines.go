@@ -123,7 +123,10 @@ func sentLines(s *result.Sender) (sum line, flows []line) {
 	}
 	sum = line{end: s.Seconds, bytes: s.PayloadBytes}
 	if s.SentPackets != nil {
-		sum.packets, sum.refused = s.Packets, s.Refused
+		sum.packets = s.Packets
+	}
+	if s.SentPacing != nil {
+		sum.refused = s.Refused
 	}
 	for i := range s.Flows {
 		l, _ := sentLines(&s.Flows[i])

@@ -201,6 +201,7 @@ func (t *iperf2UDP) fetch(ctx context.Context) *result.Receiver {
 			r, err := awaitReport(ctx, c, finOf(t.out.plan, sent[i]), finPerFlow)
 			if failed[i] = err; err == nil {
 				flows[i] = reported(r, sent[i], size)
+				flows[i].Rate = rate(t.out.plan.Stack, flows[i].Unique, flows[i].Unique*uint64(size), r.Duration)
 			}
 		})
 	}
@@ -211,7 +212,9 @@ func (t *iperf2UDP) fetch(ctx context.Context) *result.Receiver {
 			return nil
 		}
 	}
-	return together(flows)
+	sum := together(flows)
+	sum.Rate = rate(t.out.plan.Stack, sum.Unique, sum.Unique*uint64(size), time.Duration(sum.Seconds*float64(time.Second)))
+	return sum
 }
 
 // finOf makes the FINs of a flow that sent so much.
