@@ -9,7 +9,7 @@ import (
 const MaxHeader = 256
 
 // errHeader is of a stream that begins as none of iperf 2 does.
-var errHeader = errors.New("this is no iperf 2 client")
+var errHeader = errors.New("this is no header of iperf 2")
 
 // AppendTCP appends the header that opens a stream. Its bytes count as payload.
 func (s *Settings) AppendTCP(b []byte) []byte {

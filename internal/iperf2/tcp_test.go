@@ -62,10 +62,10 @@ func TestHeaderLength(t *testing.T) {
 		{"\x80\x00\x00\x01", 24, ""},
 		{"\x00\x80\x00\x00", 64, ""},
 		{"\xff\xff\xff\xff", 0, "permit key"},
-		{"GET ", 0, "no iperf 2 client"},
+		{"GET ", 0, "no header of iperf 2"},
 		{"SSH-", 0, "permit key"},
 		{"\x40\x01\x00\x10", 0, "a header of 8 bytes"},
-		{"\x40\x00\x00\x78", 0, "no iperf 2 client"},
+		{"\x40\x00\x00\x78", 0, "no header of iperf 2"},
 	} {
 		got, err := iperf2.HeaderLength([4]byte([]byte(c.first)))
 		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {

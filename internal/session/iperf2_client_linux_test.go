@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -30,11 +31,29 @@ func stockServer(t *testing.T, l *lab.Lab, args string) (end func() string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitPort(t, l.B(), 5001)
+	if strings.Contains(args, "-u") {
+		awaitPort(t, l.B(), 5001)
+	} else {
+		awaitListener(t, l.B(), 5001)
+	}
 	return func() string {
 		stop(100 * time.Millisecond)
 		return out.String()
 	}
+}
+
+// awaitListener waits until something listens on a TCP port of a host.
+func awaitListener(t *testing.T, h *lab.Host, port int) {
+	t.Helper()
+	row := fmt.Sprintf(":%04X 00000000:0000 0A ", port)
+	await(t, fmt.Sprintf("listener at %d", port), func() bool {
+		var table []byte
+		check(t, h.Do(func() (err error) {
+			table, err = os.ReadFile("/proc/thread-self/net/tcp")
+			return err
+		}))
+		return bytes.Contains(table, []byte(row))
+	})
 }
 
 // testIPerf2 runs a client on host a and returns its reports.

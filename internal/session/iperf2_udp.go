@@ -131,19 +131,7 @@ func isGroup(a net.Addr) bool { return addrPort(a).Addr().IsMulticast() }
 func (t *iperf2UDP) run(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	var legs []leg
-	inAt, outAt := 0, 0 // in the report: the ordinary direction is the first
-	if t.in != nil && t.out != nil {
-		if t.server {
-			legs, outAt = []leg{t.in, reverseLeg{t.out}}, 1
-		} else {
-			legs, inAt = []leg{t.out, reverseLeg{t.in}}, 1
-		}
-	} else if t.in != nil {
-		legs = []leg{t.in}
-	} else {
-		legs = []leg{t.out}
-	}
+	legs, inAt, outAt := bothWays(orNil(t.in), orNil(t.out), t.server)
 	t.board.parts = len(legs)
 	if t.in != nil {
 		defer time.AfterFunc(iperf2Silence, func() {
@@ -169,23 +157,49 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 			ways[outAt].Receiver = t.fetch(ctx)
 		}
 	}
-	t.rep.Sender, t.rep.Receiver, t.rep.Ledger = ways[0].Sender, ways[0].Receiver, ways[0].Ledger
-	if len(legs) > 1 {
-		t.rep.Reverse = &ways[1]
-	}
-	t.rep.Hosts = t.host(t.role())
-	if err != nil {
-		t.rep.Error = err.Error()
-	}
+	t.file(&ways, len(legs), inAt == 0 && t.in != nil, err)
 	return err
 }
 
-// role is what this end mostly did.
-func (t *iperf2UDP) role() string {
-	if t.in != nil && (t.server || t.out == nil) {
-		return "receiver"
+// bothWays are the legs of an end, of which either may be nil, and which of the
+// report's directions they are: what a client sends is the first.
+func bothWays(in, out leg, server bool) (legs []leg, inAt, outAt int) {
+	switch {
+	case in == nil:
+		return []leg{out}, 0, 0
+	case out == nil:
+		return []leg{in}, 0, 0
+	case server:
+		return []leg{in, reverseLeg{out}}, 0, 1
 	}
-	return "sender"
+	return []leg{out, reverseLeg{in}}, 1, 0
+}
+
+// orNil is a leg, or no leg for a nil pointer.
+func orNil[T any, P interface {
+	*T
+	leg
+}](p P) leg {
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+// file puts the directions of a test into its report, and how it ended.
+func (c *conductor) file(ways *[2]result.Direction, n int, receiver bool, err error) {
+	c.rep.Sender, c.rep.Receiver, c.rep.Ledger = ways[0].Sender, ways[0].Receiver, ways[0].Ledger
+	if n > 1 {
+		c.rep.Reverse = &ways[1]
+	}
+	role := "sender"
+	if receiver {
+		role = "receiver"
+	}
+	c.rep.Hosts = c.host(role)
+	if err != nil {
+		c.rep.Error = err.Error()
+	}
 }
 
 // fetch waits for what the other end says that it received; nil where it does
