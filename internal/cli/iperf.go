@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +71,6 @@ type iperfArgs struct {
 	noDelay  bool
 	mss      int
 	control  string // -Z
-	realtime bool
 
 	unit                   byte
 	csv, enhanced, showMSS bool
@@ -123,7 +121,6 @@ func iperfFlags(a *iperfArgs) *pflag.FlagSet {
 	f.BoolVarP(&a.showMSS, "print_mss", "m", false, "print the largest TCP segment")
 	f.StringVarP(&a.control, "tcp-congestion", "Z", "", "congestion control `NAME`")
 	f.BoolVarP(&a.once, "singleclient", "1", false, "serve one client at a time")
-	f.BoolVarP(&a.realtime, "realtime", "z", false, "real-time priority")
 	f.BoolVarP(&a.version, "version", "v", false, "print the version and quit")
 	f.BoolP("single_udp", "U", false, "as it is here always: one thread for UDP")
 	for name, short := range iperfRefused {
@@ -140,7 +137,7 @@ var iperfRefused = map[string]string{
 	"daemon": "D", "fileinput": "F", "fq-rate": "", "hide-ips": "", "histograms": "", "incr-dstip": "",
 	"incr-dstport": "", "incr-srcip": "", "incr-srcport": "", "ipg": "", "isochronous": "", "l2checks": "",
 	"local-only": "", "near-congestion": "", "no-connect-sync": "", "output": "o", "permit-key": "",
-	"permit-key-timeout": "", "stdin": "I", "sum-dstip": "", "sum-only": "", "tap-dev": "", "tcp-quickack": "",
+	"permit-key-timeout": "", "realtime": "z", "stdin": "I", "sum-dstip": "", "sum-only": "", "tap-dev": "", "tcp-quickack": "",
 	"tcp-rx-window-clamp": "", "tcp-write-prefetch": "", "tcp-write-times": "", "txdelay-time": "",
 	"txstart-time": "", "udp-histogram": "",
 }
@@ -310,8 +307,8 @@ func (a *iperfArgs) multicast() bool {
 	return err == nil && addr.IsMulticast()
 }
 
-// shows says whether a report is wanted: C the connections, D the data, S the
-// settings, V the server's.
-func (a *iperfArgs) shows(report byte) bool {
-	return !slices.Contains([]byte(strings.ToUpper(a.exclude)), report)
+// hides says whether -x leaves a report out: C the connections, D the data, S the
+// settings.
+func (a *iperfArgs) hides(report string) bool {
+	return strings.Contains(strings.ToUpper(a.exclude), report)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -56,6 +57,15 @@ func (e *exitError) Error() string {
 }
 
 func (e *exitError) Unwrap() error { return e.err }
+
+// CalledAs are the arguments of a program that may be called by the name of one
+// that it stands in for.
+func CalledAs(args []string) []string {
+	if name := strings.TrimSuffix(filepath.Base(args[0]), ".exe"); name == "iperf" {
+		return append([]string{name}, args[1:]...)
+	}
+	return args[1:]
+}
 
 // Main runs the program with the given arguments and returns its exit status.
 func Main(args []string, stdio Stdio) int {
@@ -149,7 +159,7 @@ func newRoot(stdio Stdio) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return &plan.UsageError{Msg: err.Error()}
 	})
-	root.AddCommand(newSend(stdio), newRecv(stdio), newTest(stdio), newServe(stdio), newCompare(stdio), newDoctor(stdio), newLab(stdio), newVersion(stdio))
+	root.AddCommand(newSend(stdio), newRecv(stdio), newTest(stdio), newServe(stdio), newCompare(stdio), newDoctor(stdio), newLab(stdio), newVersion(stdio), newIPerf(stdio))
 	return root
 }
 

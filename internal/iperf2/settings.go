@@ -1,6 +1,9 @@
 package iperf2
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Settings are what a client asks for. What a release or a test does not say is
 // zero.
@@ -9,7 +12,7 @@ type Settings struct {
 	Flows    int           // -P
 	Port     int           // where the server sends to in a mode that is Back
 	Size     int           // -l in bytes; 0 for the sender's default
-	Duration time.Duration // -t, in steps of 10 ms; 0 for none, or where Bytes is set
+	Duration time.Duration // -t, in steps of 10 ms up to MostDuration; 0 for none, or where Bytes is set
 	Bytes    uint64        // -n, at most 2^31 - 1; 0 for none
 	Rate     uint64        // -b in bit/s of payload, at most 2^56 - 1
 	TOS      byte          // -S
@@ -71,8 +74,11 @@ const (
 	stampAt    = 4 // of the start, within its block
 )
 
-// amountUnit is the step of a duration on the wire.
+// amountUnit is the step of a duration on the wire, where it has 31 bits.
 const amountUnit = 10 * time.Millisecond
+
+// MostDuration is the longest test that a header can ask for, 248 days.
+const MostDuration = math.MaxInt32 * amountUnit
 
 // putPlain writes the header up to its rate into b.
 func (s *Settings) putPlain(b []byte, flags uint32) {

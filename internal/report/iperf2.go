@@ -19,6 +19,9 @@ type IPerf2Options struct {
 	MSS      bool          // -m
 	Interval time.Duration // -i; 0 for none
 	PID      int           // of this process, for -e
+
+	// What -x leaves out: the banner, the lines of connections and those of data.
+	NoSettings, NoConnections, NoData bool
 }
 
 // An IPerf2 prints what iperf 2.1.8 prints, to the column: a banner, a line per
@@ -28,15 +31,15 @@ type IPerf2Options struct {
 type IPerf2 struct {
 	w     io.Writer
 	o     IPerf2Options
-	flows int              // connections announced so far
-	first int              // how many of them belong to tests before this one
-	shown map[heading]bool // since the last announcement
+	flows int                    // connections announced so far
+	first map[*result.Report]int // of a test that runs: how many came before its own
+	shown map[heading]bool       // since the last announcement
 	last  heading
 }
 
 // NewIPerf2 returns an IPerf2 that prints to w.
 func NewIPerf2(w io.Writer, o IPerf2Options) *IPerf2 {
-	return &IPerf2{w: w, o: o, shown: map[heading]bool{}}
+	return &IPerf2{w: w, o: o, shown: map[heading]bool{}, first: map[*result.Report]int{}}
 }
 
 // A heading is a line of column heads.
@@ -54,16 +57,19 @@ const rule = "------------------------------------------------------------\n"
 
 // Header announces a test: a client's banner, and the connections.
 func (p *IPerf2) Header(r *result.Report) error {
-	p.first, p.flows = p.flows, p.flows+len(r.Streams)
+	p.first[r] = p.flows
+	p.flows += len(r.Streams)
 	if p.o.CSV {
 		return nil
 	}
 	var b strings.Builder
-	if !p.o.Server {
+	if !p.o.Server && !p.o.NoSettings {
 		p.clientBanner(&b, r)
 	}
 	for i := range r.Streams {
-		p.connection(&b, r, i)
+		if !p.o.NoConnections {
+			p.connection(&b, r, i)
+		}
 	}
 	clear(p.shown)
 	return p.flush(&b)
@@ -73,7 +79,7 @@ func (p *IPerf2) Header(r *result.Report) error {
 // is left at the end of a test that is no half interval long stays for the
 // total.
 func (p *IPerf2) Interval(r *result.Report, iv *result.Interval) error {
-	if p.o.Interval == 0 || iv.EndS-iv.StartS < p.o.Interval.Seconds()/2 {
+	if p.o.NoData || p.o.Interval == 0 || iv.EndS-iv.StartS < p.o.Interval.Seconds()/2 {
 		return nil
 	}
 	var b strings.Builder
@@ -86,11 +92,15 @@ func (p *IPerf2) Interval(r *result.Report, iv *result.Interval) error {
 // Summary prints the totals and, at a client that sent over UDP, what the server
 // reports.
 func (p *IPerf2) Summary(r *result.Report) error {
+	defer delete(p.first, r)
+	if p.o.NoData {
+		return nil
+	}
 	var b strings.Builder
 	for _, d := range p.directions(r, nil) {
 		p.lines(&b, r, d)
 		if d.sent && p.o.UDP && !p.o.CSV {
-			p.datagrams(&b, d)
+			p.datagrams(&b, r, d)
 		}
 	}
 	if p.o.UDP && !p.o.CSV && !p.o.Server && r.Sender != nil && r.Receiver != nil {
@@ -100,9 +110,9 @@ func (p *IPerf2) Summary(r *result.Report) error {
 }
 
 // datagrams says how many left.
-func (p *IPerf2) datagrams(b *strings.Builder, d direction) {
+func (p *IPerf2) datagrams(b *strings.Builder, r *result.Report, d direction) {
 	for _, l := range d.lines {
-		fmt.Fprintf(b, "%s Sent %d datagrams\n", p.id(l.stream, false), l.packets)
+		fmt.Fprintf(b, "%s Sent %d datagrams\n", p.id(r, l.stream, false), l.packets)
 	}
 	if n := len(d.lines); n > 1 {
 		fmt.Fprintf(b, "[SUM-%d] Sent %d datagrams\n", n, d.sum.packets)
@@ -116,11 +126,11 @@ func (p *IPerf2) serverReport(b *strings.Builder, r *result.Report) {
 	said.number(r)
 	for i := range said.lines {
 		l := &said.lines[i]
-		fmt.Fprintf(b, "%s Server Report:\n", p.id(l.stream, false))
+		fmt.Fprintf(b, "%s Server Report:\n", p.id(r, l.stream, false))
 		if p.last == headWrites || p.last == headPlain {
 			clear(p.shown)
 		}
-		p.line(b, p.id(l.stream, false), l)
+		p.line(b, p.id(r, l.stream, false), l)
 	}
 }
 
@@ -134,8 +144,8 @@ func (p *IPerf2) heading(b *strings.Builder, h heading) {
 
 // id prints the number of a stream's connection; a star marks a direction
 // against the ordinary one.
-func (p *IPerf2) id(stream int, star bool) string {
-	n := p.first + stream + 1
+func (p *IPerf2) id(r *result.Report, stream int, star bool) string {
+	n := p.first[r] + stream + 1
 	if star {
 		return fmt.Sprintf("[%3s]", fmt.Sprintf("*%d", n))
 	}

@@ -12,7 +12,7 @@ import (
 // Listening announces a server that waits on a port. The window is what
 // getsockopt says of its socket, asked what -w wants, or 0.
 func (p *IPerf2) Listening(port, window, asked int) error {
-	if p.o.CSV {
+	if p.o.CSV || p.o.NoSettings {
 		return nil
 	}
 	var b strings.Builder
@@ -96,7 +96,7 @@ func (p *IPerf2) connection(b *strings.Builder, r *result.Report, i int) {
 	local, localPort := splitAddr(s.Local)
 	remote, remotePort := splitAddr(s.Remote)
 	star := p.o.Server && s.Sender && r.Config.Direction == bothWays
-	fmt.Fprintf(b, "%s local %s port %d connected with %s port %d", p.id(i, star), local, localPort, remote, remotePort)
+	fmt.Fprintf(b, "%s local %s port %d connected with %s port %d", p.id(r, i, star), local, localPort, remote, remotePort)
 	if r.Config.Direction == againstWay || star {
 		b.WriteString(" (reverse)")
 	}

@@ -27,7 +27,7 @@ func (p *IPerf2) row(b *strings.Builder, r *result.Report, d *direction, l *line
 	clientHost, clientPort := splitAddr(client)
 	serverHost, serverPort := splitAddr(server)
 	fmt.Fprintf(b, "%s,%s,%d,%s,%d,%d,%.1f-%.1f,%d,%d",
-		p.at(r, l), clientHost, clientPort, serverHost, serverPort, p.first+l.stream+1,
+		p.at(r, l), clientHost, clientPort, serverHost, serverPort, p.first[r]+l.stream+1,
 		l.start, l.end, l.bytes, int64(perSecond(8*l.bytes, l.end-l.start)))
 	switch c := l.came; {
 	case c != nil:

@@ -200,7 +200,7 @@ func (p *IPerf2) lines(b *strings.Builder, r *result.Report, d direction) {
 	}
 	for i := range d.lines {
 		l := &d.lines[i]
-		p.line(b, p.id(l.stream, d.star), l)
+		p.line(b, p.id(r, l.stream, d.star), l)
 	}
 	if len(d.lines) > 1 {
 		p.sum(b, &d.sum)

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/ipv4"
@@ -75,9 +76,9 @@ type stray struct {
 }
 
 // ListenIPerf2 waits for datagrams at an address, of one interface or, where
-// device is empty, of any.
-func ListenIPerf2(ctx context.Context, local netip.AddrPort, device string) (*IPerf2Listener, error) {
-	c := net.ListenConfig{Control: socketOptions(true, device)}
+// device is empty, of any. A group it joins, for one source if that is valid.
+func ListenIPerf2(ctx context.Context, local netip.AddrPort, device string, source netip.Addr) (*IPerf2Listener, error) {
+	c := net.ListenConfig{Control: shared(device)}
 	conn, err := c.ListenPacket(ctx, "udp", local.String())
 	if err != nil {
 		return nil, err
@@ -92,8 +93,47 @@ func ListenIPerf2(ctx context.Context, local netip.AddrPort, device string) (*IP
 		conn.Close()
 		return nil, fmt.Errorf("learn the addresses that datagrams come to: %w", err)
 	}
+	if group := local.Addr(); group.IsMulticast() {
+		if err := join(l.conn, group, device, source); err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("join %v: %w", group, err)
+		}
+	}
 	return l, nil
 }
+
+// join makes a socket a member of a group, for one source if that is valid.
+func join(c *net.UDPConn, group netip.Addr, device string, source netip.Addr) (err error) {
+	var ifi *net.Interface
+	if device != "" {
+		if ifi, err = net.InterfaceByName(device); err != nil {
+			return err
+		}
+	}
+	to := &net.UDPAddr{IP: group.AsSlice()}
+	from := &net.UDPAddr{IP: source.AsSlice()}
+	switch v4, v6 := ipv4.NewPacketConn(c), ipv6.NewPacketConn(c); {
+	case group.Is4() && source.IsValid():
+		return v4.JoinSourceSpecificGroup(ifi, to, from)
+	case group.Is4():
+		return v4.JoinGroup(ifi, to)
+	case source.IsValid():
+		return v6.JoinSourceSpecificGroup(ifi, to, from)
+	default:
+		return v6.JoinGroup(ifi, to)
+	}
+}
+
+// shared prepares a socket whose address others have as well, of which the kernel
+// gives a datagram to the one that is connected to its sender.
+func shared(device string) func(network, address string, c syscall.RawConn) error {
+	return func(_, _ string, c syscall.RawConn) error {
+		return errors.Join(linux.ReuseAddress(c), linux.BindToDevice(c, device))
+	}
+}
+
+// Conn is the socket at which first datagrams arrive.
+func (l *IPerf2Listener) Conn() *net.UDPConn { return l.conn }
 
 // Close ends the listener; the flows live on.
 func (l *IPerf2Listener) Close() error { return l.conn.Close() }
@@ -149,7 +189,7 @@ func (l *IPerf2Listener) take(ctx context.Context, r received) error {
 		return nil
 	}
 	local := netip.AddrPortFrom(r.to, l.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
-	d := net.Dialer{Control: socketOptions(true, l.device), LocalAddr: net.UDPAddrFromAddrPort(local)}
+	d := net.Dialer{Control: shared(l.device), LocalAddr: net.UDPAddrFromAddrPort(local)}
 	conn, err := d.DialContext(ctx, "udp", from.String())
 	if err != nil {
 		return fmt.Errorf("a socket for %v: %w", from, err)
@@ -237,6 +277,9 @@ func (f *IPerf2Flow) count(t *track.Tracker) (n int) {
 func (f *IPerf2Flow) source() probe.Source {
 	return probe.Source{Addr: f.from.Addr().As16(), Port: f.from.Port()}
 }
+
+// From is the client's address.
+func (f *IPerf2Flow) From() netip.AddrPort { return f.from }
 
 // Close gives the flow up. What still comes of it is ignored for a while.
 func (f *IPerf2Flow) Close() error {

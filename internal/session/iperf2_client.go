@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"linerate/gen"
@@ -73,7 +74,7 @@ func IPerf2(ctx context.Context, q IPerf2Request, o ServerObserver) error {
 		if p.Config.Template.Headers.Dst.Is4() {
 			any = netip.IPv4Unspecified()
 		}
-		if back, err = ListenIPerf2(ctx, netip.AddrPortFrom(any, uint16(s.Port)), ""); err != nil {
+		if back, err = ListenIPerf2(ctx, netip.AddrPortFrom(any, uint16(s.Port)), "", netip.Addr{}); err != nil {
 			return &plan.HostError{Err: fmt.Errorf("wait for the server's flow: %w", err)}
 		}
 		defer back.Close()
@@ -93,7 +94,7 @@ func IPerf2(ctx context.Context, q IPerf2Request, o ServerObserver) error {
 func (q *IPerf2Request) settings(p *plan.Send) iperf2.Settings {
 	s := iperf2.Settings{
 		Mode: q.Mode, Flows: p.Schedule.Flows, Port: q.Back, Size: p.Schedule.Sizes[0],
-		Duration: p.Schedule.Duration, Bytes: uint64(q.Send.Bytes), TOS: q.Send.TOS,
+		Duration: min(p.Schedule.Duration, iperf2.MostDuration), Bytes: uint64(q.Send.Bytes), TOS: q.Send.TOS,
 		NoFIN: q.NoFIN || q.Mode == iperf2.FullDuplex, // else a server asks for a report at its own end, too
 		Rate:  uint64(p.Report.RateBps) / uint64(p.Schedule.Flows),
 	}
@@ -126,7 +127,7 @@ func dialIPerf2(ctx context.Context, p *plan.Send) (flows []*net.UDPConn, err er
 	}
 	for i := range p.Schedule.Flows {
 		from, to := h.Ports(uint16(i))
-		d := net.Dialer{Control: socketOptions(false, device)}
+		d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error { return linux.BindToDevice(c, device) }}
 		if h.Src.IsValid() {
 			d.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(h.Src, from))
 		}

@@ -41,7 +41,7 @@ func serveIPerf2(t *testing.T, h *lab.Host) (end func() []*result.Report) {
 	ctx, stop := context.WithCancel(context.Background())
 	var l *IPerf2Listener
 	check(t, h.Do(func() (err error) {
-		l, err = ListenIPerf2(ctx, netip.MustParseAddrPort("[::]:5001"), "")
+		l, err = ListenIPerf2(ctx, netip.MustParseAddrPort("[::]:5001"), "", netip.Addr{})
 		return err
 	}))
 	var c collector
@@ -110,13 +110,13 @@ func TestIPerf2ServesStockUDPClients(t *testing.T) {
 		args   string
 		impair *lab.Impairment
 	}{
-		{"-u -b 4m -t 1", nil},
-		{"-u -b 4m -t 1 -i 0.5", lossy},
-		{"-u -b 1m -t 1 -l 64 -e", lossy},
-		{"-u -b 4m -t 1", &lab.Impairment{Port: 5001, DelayEvery: 40}},
-		{"-u -b 20m -t 1 -l 512 --trip-times", nil},
+		{"-u -b 4m -t 0.4", nil},
+		{"-u -b 4m -t 0.4 -i 0.1", lossy},
+		{"-u -b 1m -t 0.4 -l 64 -e", lossy},
+		{"-u -b 4m -t 0.4", &lab.Impairment{Port: 5001, DelayEvery: 40}},
+		{"-u -b 20m -t 0.4 -l 512 --trip-times", nil},
 		{"-u -n 100K", nil},
-		{"-u -b 2000pps -t 1", &lab.Impairment{Port: 5001, DropFrom: 100, DropTo: 1000}},
+		{"-u -b 2000pps -t 0.4", &lab.Impairment{Port: 5001, DropFrom: 100, DropTo: 500}},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			l, err := lab.New(lab.Config{Impair: c.impair, Delay: 10 * time.Millisecond})
@@ -184,7 +184,7 @@ func TestIPerf2ServesStockUDPClientsBothWays(t *testing.T) {
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			end := serveIPerf2(t, l.B())
-			out := stockClient(t, l, "-u -b 4m -t 1 "+c.args)
+			out := stockClient(t, l, "-u -b 4m -t 0.4 "+c.args)
 			reports := end()
 			if len(reports) != c.reports {
 				t.Fatalf("%d reports, want %d\n%s", len(reports), c.reports, out)

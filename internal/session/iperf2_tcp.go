@@ -67,13 +67,13 @@ func (t *iperf2TCP) receive(head int, conns ...*net.TCPConn) {
 // on each stream.
 func (t *iperf2TCP) send(head int, pattern probe.Pattern, conns ...*net.TCPConn) {
 	s := &t.settings
-	like := tcp.Sender{Pattern: pattern, Len: s.Size, Rate: bounded(s.Rate, t.opts.MostRate)}
+	task := tcpTask{pattern: pattern, blockLen: s.Size, rate: bounded(s.Rate, t.opts.MostRate)}
 	if n := uint64(len(conns)); s.Bytes > 0 {
-		like.Bytes = max(s.Bytes, uint64(head)+1)*n - uint64(head)*n
+		task.bytes = max(s.Bytes, uint64(head)+1)*n - uint64(head)*n
 	} else {
-		like.Duration = time.Duration(bounded(uint64(s.Duration), uint64(t.opts.MostTime)))
+		task.duration = time.Duration(bounded(uint64(s.Duration), uint64(t.opts.MostTime)))
 	}
-	t.out = newTCPSending(newTCPStreams(conns, t.opts.Interval, 0), like)
+	t.out = newTCPSending(newTCPStreams(conns, t.opts.Interval, 0), task)
 	t.out.ends = true
 	t.outHead = uint64(head * len(conns))
 	if t.in == nil || t.back != nil {

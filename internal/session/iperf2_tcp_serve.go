@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"linerate/internal/iperf2"
@@ -85,7 +86,7 @@ func (t *iperf2TCP) sendBack(ctx context.Context, client netip.Addr, pattern pro
 	if t.settings.Port == 0 {
 		return errors.New("the client wants a test back and named no port for it")
 	}
-	conn, _, err := tcp.Dial(ctx, netip.AddrPort{}, netip.AddrPortFrom(client, uint16(t.settings.Port)), tcp.Options{Window: t.opts.Window})
+	conn, err := dialBack(ctx, netip.AddrPortFrom(client, uint16(t.settings.Port)), tcp.Options{Window: t.opts.Window})
 	if err != nil {
 		return fmt.Errorf("a stream back to the client: %w", err)
 	}
@@ -98,6 +99,17 @@ func (t *iperf2TCP) sendBack(ctx context.Context, client netip.Addr, pattern pro
 	}
 	t.send(len(header), pattern, conn)
 	return nil
+}
+
+// dialBack connects to a client, which may begin to listen only now.
+func dialBack(ctx context.Context, to netip.AddrPort, o tcp.Options) (*net.TCPConn, error) {
+	for begun := time.Now(); ; {
+		conn, _, err := tcp.Dial(ctx, netip.AddrPort{}, to, o)
+		if !errors.Is(err, syscall.ECONNREFUSED) || time.Since(begun) > closePatience {
+			return conn, err
+		}
+		time.Sleep(betweenRequests)
+	}
 }
 
 // bounceBack sends each request of a client back, with the times of its arrival

@@ -151,7 +151,7 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 	}
 	t.board.end()
 	if t.out != nil {
-		ways[outAt].Sender = t.out.sent()
+		ways[outAt].Sender = t.sent()
 		t.rep.Warnings = append(t.rep.Warnings, t.out.notes...)
 		if len(t.sockets) > 0 && err == nil {
 			ways[outAt].Receiver = t.fetch(ctx)
@@ -159,6 +159,24 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 	}
 	t.file(&ways, len(legs), inAt == 0 && t.in != nil, err)
 	return err
+}
+
+// sent is what left, of each flow, too.
+func (t *iperf2UDP) sent() *result.Sender {
+	sum := t.out.sent()
+	flows := t.out.pacer.SentPerFlow()
+	if len(flows) < 2 {
+		return sum
+	}
+	span := time.Duration(sum.Seconds * float64(time.Second))
+	for i, n := range flows {
+		bytes, number := n*uint64(t.out.plan.Schedule.Sizes[0]), uint16(i)
+		sum.Flows = append(sum.Flows, result.Sender{
+			Flow: &number, PayloadBytes: bytes, Seconds: sum.Seconds, Rate: rate(t.out.plan.Stack, n, bytes, span),
+			SentPackets: &result.SentPackets{Packets: n},
+		})
+	}
+	return sum
 }
 
 // bothWays are the legs of an end, of which either may be nil, and which of the
@@ -170,9 +188,9 @@ func bothWays(in, out leg, server bool) (legs []leg, inAt, outAt int) {
 	case out == nil:
 		return []leg{in}, 0, 0
 	case server:
-		return []leg{in, reverseLeg{out}}, 0, 1
+		return []leg{in, turned{out}}, 0, 1
 	}
-	return []leg{out, reverseLeg{in}}, 1, 0
+	return []leg{out, turned{in}}, 1, 0
 }
 
 // orNil is a leg, or no leg for a nil pointer.
@@ -300,15 +318,4 @@ func (r *flowReceiver) Receive(t *track.Tracker, until time.Time) (int, error) {
 		r.heard.Store(true)
 	}
 	return n, err
-}
-
-// reverseLeg is a leg of the second direction of a test.
-type reverseLeg struct{ leg }
-
-func (r reverseLeg) run(ctx context.Context, show func(result.Interval)) error {
-	return r.leg.run(ctx, func(iv result.Interval) {
-		iv.Reverse = &result.ReverseInterval{Sender: iv.Sender, Receiver: iv.Receiver}
-		iv.Sender, iv.Receiver = nil, nil
-		show(iv)
-	})
 }
