@@ -97,8 +97,15 @@ func (p *IPerf2) connection(b *strings.Builder, r *result.Report, i int) {
 	remote, remotePort := splitAddr(s.Remote)
 	star := p.o.Server && s.Sender && r.Config.Direction == bothWays
 	fmt.Fprintf(b, "%s local %s port %d connected with %s port %d", p.id(r, i, star), local, localPort, remote, remotePort)
-	if r.Config.Direction == againstWay || star {
+	oneFlow := r.Config.Direction == bothWays && (len(streams(r, true)) == 0 || len(streams(r, false)) == 0)
+	switch {
+	case oneFlow:
+		b.WriteString(" (full-duplex)")
+	case r.Config.Direction == againstWay || star:
 		b.WriteString(" (reverse)")
+	}
+	if p.o.UDP && (oneFlow || p.o.Server && r.Config.Direction == againstWay) {
+		b.WriteString(" (no-udp-fin)")
 	}
 	if p.o.Enhanced {
 		if at, err := time.Parse(time.RFC3339Nano, r.Started); err == nil {
