@@ -73,8 +73,8 @@ var rooms = map[string][]string{
 	"bench/peer":       {},
 	"bench/peers":      {"bench/peer", "bpf", "gen", "internal/host", "internal/lab"},
 	"bench/streams":    {"internal/lab", "internal/probe", "internal/tcp"},
-	"internal/serve":   {"internal/session", "internal/iperf3", "internal/tcp", "internal/linux", "internal/result"},
-	"internal/cli":     {"internal/iperf2", "internal/serve", "internal/iperf3", "bench", "gen", "rx", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/report", "internal/probe", "internal/result", "internal/units"},
+	"internal/serve":   {"internal/plan", "internal/session", "internal/iperf3", "internal/tcp", "internal/linux", "internal/result"},
+	"internal/cli":     {"internal/iperf2", "internal/tcp", "internal/serve", "internal/iperf3", "bench", "gen", "rx", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/report", "internal/probe", "internal/result", "internal/units"},
 	"cmd/linerate":     {"internal/cli"},
 }
 

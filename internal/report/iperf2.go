@@ -110,7 +110,7 @@ func (p *IPerf2) Summary(r *result.Report) error {
 }
 
 // datagrams says how many left.
-func (p *IPerf2) datagrams(b *strings.Builder, r *result.Report, d direction) {
+func (p *IPerf2) datagrams(b *strings.Builder, r *result.Report, d oneWay) {
 	for _, l := range d.lines {
 		fmt.Fprintf(b, "%s Sent %d datagrams\n", p.id(r, l.stream, false), l.packets)
 	}
@@ -121,7 +121,7 @@ func (p *IPerf2) datagrams(b *strings.Builder, r *result.Report, d direction) {
 
 // serverReport prints what the server says that it received.
 func (p *IPerf2) serverReport(b *strings.Builder, r *result.Report) {
-	said := direction{sent: true}
+	said := oneWay{sent: true}
 	said.sum, said.lines = receivedLines(r.Receiver)
 	said.number(r)
 	for i := range said.lines {

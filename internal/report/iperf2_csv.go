@@ -15,7 +15,7 @@ const epoch = "19700101000000"
 // and port, the server's, the connection, the times of the line, bytes and
 // bit/s; over UDP jitter in ms, lost, total, lost in percent and out of order,
 // of which a client knows nothing.
-func (p *IPerf2) row(b *strings.Builder, r *result.Report, d *direction, l *line) {
+func (p *IPerf2) row(b *strings.Builder, r *result.Report, d *oneWay, l *line) {
 	var s result.Stream
 	if l.stream < len(r.Streams) {
 		s = r.Streams[l.stream]

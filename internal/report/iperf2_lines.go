@@ -7,9 +7,9 @@ import (
 	"linerate/internal/result"
 )
 
-// A direction is what went one way in an interval, or in the whole test, as
+// A oneWay is what went one way in an interval, or in the whole test, as
 // this end saw it.
-type direction struct {
+type oneWay struct {
 	sent  bool   // by this end
 	star  bool   // marked as against the ordinary way
 	whole bool   // of the whole test
@@ -35,10 +35,10 @@ type came struct {
 
 // directions are what this end saw in an interval or, where iv is nil, in the
 // test: the ordinary direction, then the second one of a test both ways.
-func (p *IPerf2) directions(r *result.Report, iv *result.Interval) []direction {
+func (p *IPerf2) directions(r *result.Report, iv *result.Interval) []oneWay {
 	both := r.Config.Direction == bothWays
 	sends := p.o.Server == (r.Config.Direction == againstWay)
-	ds := []direction{p.direction(r, iv, sends, false)}
+	ds := []oneWay{p.direction(r, iv, sends, false)}
 	if both {
 		ds = append(ds, p.direction(r, iv, !sends, true))
 	}
@@ -72,8 +72,8 @@ func streams(r *result.Report, sends bool) (indices []int) {
 
 // direction reads one direction; second says that it is that of the report's
 // Reverse.
-func (p *IPerf2) direction(r *result.Report, iv *result.Interval, sends, second bool) direction {
-	d := direction{sent: sends, whole: iv == nil}
+func (p *IPerf2) direction(r *result.Report, iv *result.Interval, sends, second bool) oneWay {
+	d := oneWay{sent: sends, whole: iv == nil}
 	if iv == nil {
 		sender, receiver := r.Sender, r.Receiver
 		if second && r.Reverse != nil {
@@ -101,7 +101,7 @@ func (p *IPerf2) direction(r *result.Report, iv *result.Interval, sends, second 
 
 // number gives each flow its stream, in the order of both. Where one connection
 // serves both ways, it stands in the report once.
-func (d *direction) number(r *result.Report) {
+func (d *oneWay) number(r *result.Report) {
 	of := streams(r, d.sent)
 	if len(of) == 0 {
 		of = streams(r, !d.sent)
@@ -191,7 +191,7 @@ func cameLines(r *result.ReceiverInterval, iv *result.Interval) (sum line, flows
 }
 
 // lines prints a direction: its flows, and their sum where there are several.
-func (p *IPerf2) lines(b *strings.Builder, r *result.Report, d direction) {
+func (p *IPerf2) lines(b *strings.Builder, r *result.Report, d oneWay) {
 	if p.o.CSV {
 		for i := range d.lines {
 			p.row(b, r, &d, &d.lines[i])

@@ -18,6 +18,7 @@ import (
 	"linerate/internal/iperf2"
 	"linerate/internal/linux"
 	"linerate/internal/probe"
+	"linerate/rx"
 	"linerate/rx/track"
 )
 
@@ -266,16 +267,12 @@ func (f *IPerf2Flow) add(b []byte) {
 func (f *IPerf2Flow) count(t *track.Tracker) (n int) {
 	f.listener.mu.Lock()
 	defer f.listener.mu.Unlock()
+	from := rx.SocketSource(f.Conn, 0)
 	for _, s := range f.stray {
-		t.Datagram(s.payload, s.size, f.source(), s.at)
+		t.Datagram(s.payload, s.size, from, s.at)
 	}
 	n, f.stray = len(f.stray), nil
 	return n
-}
-
-// source is the client's address as the account has it.
-func (f *IPerf2Flow) source() probe.Source {
-	return probe.Source{Addr: f.from.Addr().As16(), Port: f.from.Port()}
 }
 
 // From is the client's address.

@@ -38,7 +38,7 @@ const (
 	// betweenFlows is the pause between the first datagrams of two flows, and
 	// afterFlows that before the next ones where there are several: the stock server
 	// confuses flows that begin together.
-	betweenFlows = 10 * time.Millisecond
+	betweenFlows = 20 * time.Millisecond
 	afterFlows   = 200 * time.Millisecond
 	// betweenRequests is how often a client asks for data that doesn't come.
 	betweenRequests = 10 * time.Millisecond
