@@ -150,7 +150,8 @@ func (l *IPerf2Listener) Accept(ctx context.Context) (*IPerf2Flow, error) {
 			return f, nil
 		}
 		var deadline time.Time
-		if len(l.fresh) > 0 {
+		// A deadline may pass before what waits has been looked at.
+		if len(l.fresh) > 0 && !waits(l.conn) {
 			deadline = time.Now().Add(settling)
 		}
 		if err := l.conn.SetReadDeadline(deadline); err != nil {
@@ -164,7 +165,9 @@ func (l *IPerf2Listener) Accept(ctx context.Context) (*IPerf2Flow, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			l.ready, l.fresh = l.fresh, nil
+			if !waits(l.conn) {
+				l.ready, l.fresh = l.fresh, nil
+			}
 		case err != nil:
 			return nil, err
 		default:

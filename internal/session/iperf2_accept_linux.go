@@ -37,3 +37,16 @@ func receiveNow(conn *net.UDPConn, b []byte) (n int, from netip.AddrPort, err er
 	}
 	return n, from, errors.Join(err, os.NewSyscallError("recvfrom", failed))
 }
+
+// waits says whether a datagram waits in a socket.
+func waits(conn *net.UDPConn) (waiting bool) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_, _, err := unix.Recvfrom(int(fd), nil, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		waiting = err == nil
+	})
+	return waiting
+}
