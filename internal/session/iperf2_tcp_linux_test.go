@@ -144,7 +144,7 @@ func TestIPerf2DropsOtherProtocols(t *testing.T) {
 			if _, err := c.Write([]byte(s)); err != nil {
 				return err
 			}
-			check(t, c.(*net.TCPConn).CloseWrite())
+			_ = c.(*net.TCPConn).CloseWrite() // the server may have hung up already
 			b := make([]byte, 100)
 			if n, _ := c.Read(b); n > 0 {
 				t.Errorf("%q is answered %x", s, b[:n])
