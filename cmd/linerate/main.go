@@ -8,5 +8,5 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Main(cli.CalledAs(os.Args), cli.Stdio{Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(cli.Main(os.Args, cli.Stdio{Out: os.Stdout, Err: os.Stderr}))
 }

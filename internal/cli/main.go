@@ -58,17 +58,10 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// CalledAs are the arguments of a program that may be called by the name of one
-// that it stands in for.
-func CalledAs(args []string) []string {
-	if name := strings.TrimSuffix(filepath.Base(args[0]), ".exe"); name == "iperf" {
-		return append([]string{name}, args[1:]...)
-	}
-	return args[1:]
-}
-
-// Main runs the program with the given arguments and returns its exit status.
-func Main(args []string, stdio Stdio) int {
+// Main runs the program with the words that it was called by, its own name first,
+// and returns its exit status.
+func Main(argv []string, stdio Stdio) int {
+	args := words(argv)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A report can be stuck in a pipe that nobody reads: even then a signal ends
@@ -91,6 +84,15 @@ func Main(args []string, stdio Stdio) int {
 		}
 	}
 	return exitStatus(err)
+}
+
+// words are the command and its arguments. Under the name of the program that a
+// command stands in for, the name is the command.
+func words(argv []string) []string {
+	if name := strings.TrimSuffix(filepath.Base(argv[0]), ".exe"); name == "iperf3" || name == "iperf" {
+		return append([]string{name}, argv[1:]...)
+	}
+	return argv[1:]
 }
 
 // printError makes an object of an error that left no report, where one was
@@ -159,7 +161,7 @@ func newRoot(stdio Stdio) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return &plan.UsageError{Msg: err.Error()}
 	})
-	root.AddCommand(newSend(stdio), newRecv(stdio), newTest(stdio), newServe(stdio), newCompare(stdio), newDoctor(stdio), newLab(stdio), newVersion(stdio), newIPerf(stdio))
+	root.AddCommand(newSend(stdio), newRecv(stdio), newTest(stdio), newServe(stdio), newIPerf3(stdio), newIPerf(stdio), newCompare(stdio), newDoctor(stdio), newLab(stdio), newVersion(stdio))
 	return root
 }
 

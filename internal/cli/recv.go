@@ -28,6 +28,8 @@ func newRecv(stdio Stdio) *cobra.Command {
 	var fail thresholds
 	out := output{stdio: stdio}
 	var interval time.Duration
+	var overTCP bool
+	var streams int
 	cmd := &cobra.Command{
 		Use:   "recv [ADDR:PORT]",
 		Short: "Count what arrives: loss, gaps, reordering, duplicates, jitter, delay, rate",
@@ -47,11 +49,22 @@ Paths by which frames are counted:
 				r.Addr = args[0]
 			}
 			fail.set = cmd.Flags().Changed("fail-below")
+			if overTCP {
+				if !cmd.Flags().Changed("window") {
+					r.Window = 0
+				}
+				return runRecvTCP(cmd.Context(), r, streams, interval, fail, &out)
+			}
+			if err := onlyTCP(cmd, "flows"); err != nil {
+				return err
+			}
 			return runRecv(cmd.Context(), r, interval, fail, &out)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
+	f.BoolVar(&overTCP, "tcp", false, "take TCP streams, in place of UDP")
+	add(f, &streams, "flows", "P", "1", "N", "TCP streams to wait for", within(1, 1024))
 	add(f, &r.RX, "rx", "", "auto", "PATH", "how frames are counted: auto, "+strings.Join(rx.Names(), ", "), nameOf(rx.Names()))
 	add(f, &r.Duration, "duration", "t", "", "TIME", "stop after so long (default none)", duration(time.Millisecond))
 	add(f, &r.Count, "count", "k", "", "N", "stop after so many packets", atLeastOne(units.ParseCount))
@@ -105,6 +118,28 @@ func runRecv(ctx context.Context, r plan.RecvRequest, interval time.Duration, fa
 	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, planned)
 }
 
+func runRecvTCP(ctx context.Context, r plan.RecvRequest, streams int, interval time.Duration, fail thresholds, out *output) error {
+	if err := fail.check(); err != nil {
+		return err
+	}
+	p, err := plan.ResolveStreamReceiver(ctx, r, streams)
+	if err != nil {
+		return err
+	}
+	p.Interval = interval
+	out.begin()
+	rep, err := session.ReceiveTCP(ctx, p, version(), out)
+	if rep == nil {
+		return err
+	}
+	if err == nil {
+		if err = fail.judge(rep.Receiver); err != nil {
+			rep.Error = err.Error()
+		}
+	}
+	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, r.Duration > 0)
+}
+
 // check refuses a threshold that is no figure.
 func (t *thresholds) check() error {
 	if t.set && (t.rate.Unit == units.Percent || t.rate.Unit == units.Max) {
@@ -117,6 +152,8 @@ func (t *thresholds) check() error {
 func (t *thresholds) judge(r *result.Receiver) error {
 	if t.loss != nil {
 		switch {
+		case r == nil || r.ArrivedPackets == nil:
+			return &exitError{exitThreshold, fmt.Errorf("--fail-loss: the loss is not known")}
 		case r.LossRatio == nil:
 			return &exitError{exitThreshold, fmt.Errorf("--fail-loss: the loss is not known, as nothing arrived")}
 		case *r.LossRatio > *t.loss:
@@ -128,7 +165,7 @@ func (t *thresholds) judge(r *result.Receiver) error {
 	}
 	want, unit := float64(t.rate.Micro)/units.MicrosPerUnit, "bit/s"
 	got := 0.0
-	if r.Rate != nil {
+	if r != nil && r.Rate != nil {
 		got = r.Rate.L4Bps
 		switch {
 		case t.rate.Unit == units.Packets:

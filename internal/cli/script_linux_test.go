@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"linerate": func() { os.Exit(Main(os.Args[1:], Stdio{Out: os.Stdout, Err: os.Stderr})) },
+		"linerate": func() { os.Exit(Main(os.Args, Stdio{Out: os.Stdout, Err: os.Stderr})) },
 	})
 }
 
@@ -27,8 +27,9 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"value": value,
+			"exits":  exits,
+			"value":  value,
+			"layout": layout,
 		},
 	})
 }

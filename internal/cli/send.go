@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"linerate/gen"
 	"linerate/internal/plan"
@@ -16,28 +17,36 @@ import (
 )
 
 func newSend(stdio Stdio) *cobra.Command {
-	var r plan.SendRequest
+	var r plan.TestRequest
 	out := output{stdio: stdio}
 	var interval time.Duration
 	cmd := &cobra.Command{
 		Use:   "send HOST[:PORT]",
-		Short: "Send UDP one way at an exact rate; nothing need answer",
-		Long:  "Send UDP one way at an exact rate; nothing need answer.\n\nPaths by which frames leave:\n" + transmitPaths(),
+		Short: "Send UDP one way at an exact rate, or TCP; nothing need answer",
+		Long:  "Send UDP one way at an exact rate, or TCP; nothing need answer.\n\nPaths by which frames leave:\n" + transmitPaths(),
 		Example: `  linerate send 10.0.0.2 --rate 500M
   linerate send 10.0.0.2 --rate 1.5Mpps --frame 64 --count 1000000 --path packet
   linerate send fe80::1%eth0 --rate 95% --frame 9018`,
 		Args: exactly(1, 1, "one HOST[:PORT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Host = args[0]
-			return runSend(cmd.Context(), r, interval, &out)
+			if r.TCP {
+				ofTCP(cmd, &r)
+				return runSendTCP(cmd.Context(), r, interval, &out)
+			}
+			if err := onlyTCP(cmd, "mss", "congestion", "pace"); err != nil {
+				return err
+			}
+			return runSend(cmd.Context(), r.SendRequest, interval, &out)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	add(f, &r.Rate, "rate", "b", "100M", "RATE", "500M, 9.4G@l1, 1.5Mpps, 95% of the link at L1, max; over all flows", units.ParseRate)
+	f.BoolVar(&r.TCP, "tcp", false, "TCP over ordinary sockets, in place of UDP")
+	add(f, &r.Rate, "rate", "b", "100M", "RATE", "500M, 9.4G@l1, 1.5Mpps, 95% of the link at L1, max; over all flows (default of TCP max)", units.ParseRate)
 	add(f, &r.Layer, "layer", "", "", "LAYER", "which bits a rate counts: l1, l2, l3 or l4 (default l4, the UDP payload)", units.ParseLayer)
 	add(f, &r.Frame, "frame", "", "", "BYTES", "Ethernet frame with FCS (default the largest that fits the path)", within(64, 65535+18))
-	add(f, &r.Payload, "payload", "l", "", "BYTES", "UDP payload, in place of --frame", within(1, 65507))
+	add(f, &r.Payload, "payload", "l", "", "BYTES", "UDP payload, in place of --frame; of TCP a block (default 128K)", parseBlock)
 	add(f, &r.IMIX, "imix", "", "", "MIX", "a mix of frame sizes: simple, 7x64,4x594,1x1518, or an RFC 6985 genome", parseMix)
 	add(f, &r.Duration, "duration", "t", "", "TIME", "seconds or a Go duration (default 10)", duration(time.Millisecond))
 	add(f, &r.Count, "count", "k", "", "N", "send exactly so many packets", atLeastOne(units.ParseCount))
@@ -48,6 +57,7 @@ func newSend(stdio Stdio) *cobra.Command {
 	f.BoolVar(&r.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
 	add(f, &r.Port, "port", "p", "5201", "PORT", "destination port, unless HOST names one", within(1, 65535))
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffer; K and M are 1024", parseWindow)
+	tcpFlags(f, &r)
 	add(f, &r.Format, "format", "", "probe", "FORMAT", "payload header: probe, iperf2 or iperf3", probe.ParseFormat)
 	add(f, &r.Pattern, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero, random or file:PATH", probe.ParsePattern)
 	addressFlags(f, &r.V4, &r.V6, &r.Iface)
@@ -62,6 +72,37 @@ func newSend(stdio Stdio) *cobra.Command {
 	out.streamFlag(cmd)
 	out.verboseFlag(cmd)
 	return cmd
+}
+
+// tcpFlags are those of TCP's sockets.
+func tcpFlags(f *pflag.FlagSet, r *plan.TestRequest) {
+	add(f, &r.MSS, "mss", "M", "", "BYTES", "TCP maximum segment size", within(88, 32767))
+	f.StringVarP(&r.Congestion, "congestion", "C", "", "TCP congestion control, such as cubic or bbr")
+	add(f, &r.Pace, "pace", "", "", "RATE", "most that the kernel lets a TCP stream send (SO_MAX_PACING_RATE), as 500M", parsePace)
+}
+
+// onlyTCP refuses flags that mean nothing to UDP.
+func onlyTCP(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return &plan.UsageError{Flag: name, Msg: "is for --tcp"}
+		}
+	}
+	return nil
+}
+
+func runSendTCP(ctx context.Context, r plan.TestRequest, interval time.Duration, out *output) error {
+	p, err := plan.ResolveStreams(ctx, r)
+	if err != nil {
+		return err
+	}
+	p.Interval = interval
+	out.begin()
+	rep, err := session.SendTCP(ctx, p, version(), out)
+	if rep == nil {
+		return err
+	}
+	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, true)
 }
 
 // transmitPaths describes the rows of the table.

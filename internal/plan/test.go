@@ -50,9 +50,10 @@ type LoginKey func(iperf3.Login) (token string, err error)
 type Test struct {
 	Request  TestRequest
 	Peer     netip.AddrPort
-	Source   netip.Addr // that the streams leave from
-	Device   string     // that they are kept to; empty for none
-	IfIndex  int        // that they leave by
+	Source   netip.Addr    // that the streams leave from
+	Device   string        // that they are kept to; empty for none
+	IfIndex  int           // that they leave by
+	Cookie   iperf3.Cookie // names the test on the wire
 	Params   iperf3.Params
 	Ask      iperf3.Ask
 	Report   result.Config
@@ -75,6 +76,7 @@ func ResolveTest(ctx context.Context, r TestRequest) (*Test, error) {
 	}
 	t := &Test{
 		Request: r,
+		Cookie:  iperf3.NewCookie(),
 		Peer:    netip.AddrPortFrom(to.addr, to.port),
 		Source:  to.route.Source,
 		IfIndex: to.route.Link.Index,

@@ -16,6 +16,8 @@ func (o Options) header(b *strings.Builder, c *result.Config) {
 	}
 	if c.Peer != "" && c.Peer != "none" {
 		o.coordinated(b, c)
+	} else if c.Protocol == "tcp" && c.Source != "" {
+		o.line(b, " · ", nonEmpty("tcp to "+c.Destination+" from "+c.Source+by("", c.Interface), several(c.Flows, "%d streams"), congestion(c))...)
 	} else if c.Path == "" {
 		o.line(b, " · ", nonEmpty("counting "+c.Protocol+" to "+anyAddress(c.Destination)+by(c.RX, c.Interface), formatName(c))...)
 	} else {

@@ -16,8 +16,8 @@ import (
 
 func ns(v int64) *int64 { return &v }
 
-// stream is the connection of a client at 192.0.2.1.
-func stream(server, sender bool, clientPort string) result.Stream {
+// iperf2Stream is the connection of a client at 192.0.2.1.
+func iperf2Stream(server, sender bool, clientPort string) result.Stream {
 	s := result.Stream{ID: 1, Local: "192.0.2.1:" + clientPort, Remote: "192.0.2.2:5001", Sender: sender}
 	if server {
 		s.Local, s.Remote = s.Remote, s.Local
@@ -65,7 +65,7 @@ func udpClient() *result.Report {
 			Protocol: "udp", Direction: "forward", Destination: "192.0.2.2:5001", RateBps: 10e6, PayloadBytes: 1470,
 			Flows: 1, WindowGot: 106496,
 		},
-		Streams:  []result.Stream{stream(false, true, "55844")},
+		Streams:  []result.Stream{iperf2Stream(false, true, "55844")},
 		Sender:   &result.Sender{PayloadBytes: 2_504_880, Seconds: 2.0017, SentPackets: &result.SentPackets{Packets: 1705}},
 		Receiver: &result.Receiver{PayloadBytes: 2_504_880, Seconds: 2.0016, ArrivedPackets: udpCame(1704, 0, 0, 13_000)},
 	}
@@ -75,7 +75,7 @@ func tcpReport(server bool) *result.Report {
 	r := &result.Report{
 		Started: "2026-11-30T09:41:20Z",
 		Config:  &result.Config{Protocol: "tcp", Direction: "forward", Destination: "192.0.2.2:5001", WindowGot: 8192},
-		Streams: []result.Stream{stream(server, !server, "52038")},
+		Streams: []result.Stream{iperf2Stream(server, !server, "52038")},
 	}
 	if server {
 		r.Receiver = &result.Receiver{PayloadBytes: 25_165_824, Seconds: 2.0072}
@@ -108,7 +108,7 @@ UDP buffer size:  208 KByte (default)
 `},
 		{"udp server behind an impaired path", IPerf2Options{UDP: true, Server: true, Interval: time.Second}, &result.Report{
 			Config:  &result.Config{Protocol: "udp", Direction: "forward"},
-			Streams: []result.Stream{stream(true, false, "58415")},
+			Streams: []result.Stream{iperf2Stream(true, false, "58415")},
 			Intervals: []result.Interval{
 				{StartS: 0, EndS: 1, Receiver: &result.ReceiverInterval{PayloadBytes: 1_239_210,
 					PacketsCame: &result.PacketsCame{Unique: 843, Lost: 9, Reordered: 20, Duplicates: 9, JitterNS: ns(44_000)}}},
@@ -152,7 +152,7 @@ TCP window size:  128 KByte (default)
 		{"tcp client, two flows, window", IPerf2Options{Interval: time.Second, MSS: true}, &result.Report{
 			Config: &result.Config{Protocol: "tcp", Direction: "forward", Destination: "192.0.2.2:5001", Flows: 2,
 				WindowAsked: 65536, WindowGot: 65536, MSS: 536},
-			Streams: []result.Stream{stream(false, true, "58516"), stream(false, true, "58518")},
+			Streams: []result.Stream{iperf2Stream(false, true, "58516"), iperf2Stream(false, true, "58518")},
 			Intervals: []result.Interval{{StartS: 0, EndS: 1, Sender: &result.SenderInterval{PayloadBytes: 5_242_880,
 				Flows: []result.SenderInterval{{PayloadBytes: 2_621_440}, {PayloadBytes: 2_621_440}}}}},
 			Sender: &result.Sender{PayloadBytes: 10_458_000, Seconds: 2.0455,
@@ -175,7 +175,7 @@ TCP window size:  128 KByte (WARNING: requested 64.0 KByte)
 `},
 		{"udp server, two flows", IPerf2Options{UDP: true, Server: true}, &result.Report{
 			Config:  &result.Config{Protocol: "udp", Direction: "forward"},
-			Streams: []result.Stream{stream(true, false, "59035"), stream(true, false, "33285")},
+			Streams: []result.Stream{iperf2Stream(true, false, "59035"), iperf2Stream(true, false, "33285")},
 			Receiver: &result.Receiver{PayloadBytes: 760_000, Seconds: 1, ArrivedPackets: udpCame(518, 1, 3, 9_000),
 				Flows: []result.Receiver{
 					{PayloadBytes: 254_310, Seconds: 1, ArrivedPackets: udpCame(172, 0, 1, 11_000)},
@@ -199,7 +199,7 @@ UDP buffer size:  208 KByte (default)
 		{"udp client -R", IPerf2Options{UDP: true}, func() *result.Report {
 			r := udpClient()
 			r.Config.Direction, r.Config.RateBps, r.Sender = "reverse", 5e6, nil
-			r.Streams[0] = stream(false, false, "35555")
+			r.Streams[0] = iperf2Stream(false, false, "35555")
 			r.Receiver = &result.Receiver{PayloadBytes: 1_253_910, Seconds: 2.0008, ArrivedPackets: udpCame(853, 0, 0, 4_000)}
 			return r
 		}(), `
@@ -214,7 +214,7 @@ UDP buffer size:  208 KByte (default)
 `},
 		{"udp server, -d", IPerf2Options{UDP: true, Server: true}, &result.Report{
 			Config:   &result.Config{Protocol: "udp", Direction: "bidir"},
-			Streams:  []result.Stream{stream(true, false, "53435"), {Local: "192.0.2.2:48692", Remote: "192.0.2.1:5001", Sender: true}},
+			Streams:  []result.Stream{iperf2Stream(true, false, "53435"), {Local: "192.0.2.2:48692", Remote: "192.0.2.1:5001", Sender: true}},
 			Receiver: &result.Receiver{PayloadBytes: 1_255_380, Seconds: 2.0040, ArrivedPackets: udpCame(854, 0, 0, 2_000)},
 			Reverse: &result.Direction{Sender: &result.Sender{PayloadBytes: 1_255_380, Seconds: 2.0040,
 				SentPackets: &result.SentPackets{Packets: 854}}},
@@ -275,7 +275,7 @@ func TestIPerf2IsTheStockCSV(t *testing.T) {
 		return &result.Report{
 			Started:   "2026-11-30T09:41:22.9Z",
 			Config:    &result.Config{Protocol: "udp", Direction: "forward"},
-			Streams:   []result.Stream{stream(server, !server, "59836")},
+			Streams:   []result.Stream{iperf2Stream(server, !server, "59836")},
 			Intervals: []result.Interval{interval(0, 627_690), interval(1, 624_750)},
 			Sender:    &result.Sender{PayloadBytes: 1_255_380, Seconds: seconds, SentPackets: &result.SentPackets{Packets: 854}},
 			Receiver:  &result.Receiver{PayloadBytes: 1_255_380, Seconds: seconds, ArrivedPackets: udpCame(854, 0, 0, 4_000)},

@@ -11,7 +11,7 @@ import (
 
 // summary prints the outcome of a test, the verdict last.
 func (o Options) summary(b *strings.Builder, r *result.Report) {
-	if coordinated(r) {
+	if coordinated(r) || r.Config != nil && r.Config.Protocol == "tcp" {
 		o.directions(b, r)
 	} else {
 		if r.Sender != nil {

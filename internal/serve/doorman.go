@@ -21,7 +21,8 @@ type doorman struct {
 	closed chan struct{}
 	once   sync.Once
 
-	greeted map[netip.AddrPort]bool // whose hello came; the listener's lock guards it
+	missing int                     // hellos that have not come; the listener's lock guards it
+	greeted map[netip.AddrPort]bool // whose hello came; likewise
 	quiet   []func()                // end the answers to repeated hellos
 }
 
@@ -65,10 +66,23 @@ func (d *doorman) TCP(ctx context.Context) (*net.TCPConn, error) {
 	}
 }
 
+// Expect implements session.Doorman.
+func (d *doorman) Expect(ctx context.Context, streams int) error {
+	for !d.udp.await(d, streams) {
+		select {
+		case <-ctx.Done():
+			return errors.New("another test of this client is opening its streams")
+		case <-time.After(turnPause):
+		}
+	}
+	return nil
+}
+
+// turnPause is how often a test asks whether it is its turn.
+const turnPause = 10 * time.Millisecond
+
 // UDP implements session.Doorman.
 func (d *doorman) UDP(ctx context.Context) (*net.UDPConn, error) {
-	d.udp.await(d)
-	defer d.udp.leave(d)
 	select {
 	case from := <-d.hellos:
 		conn, err := d.udp.claim(ctx, d.local, from)
@@ -124,6 +138,7 @@ func answerAgain(conn *net.UDPConn) (quiet func()) {
 
 // close turns away whoever still waits.
 func (d *doorman) close() {
+	d.udp.leave(d)
 	d.Quiet()
 	d.once.Do(func() { close(d.closed) })
 	for {

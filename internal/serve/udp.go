@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -30,7 +31,7 @@ type udpListener struct {
 	device string
 
 	mu      sync.Mutex
-	waiting []*doorman // that expect a hello, the first come first
+	waiting []*doorman // that expect hellos, of each client one
 	closed  bool
 }
 
@@ -99,32 +100,39 @@ func (l *udpListener) hello(from netip.AddrPort) {
 		}
 		if !d.greeted[from] { // or it came twice before it was answered
 			d.greeted[from] = true
-			select {
-			case d.hellos <- from:
-			default:
+			d.hellos <- from // has room for as many as are expected
+			if d.missing--; d.missing == 0 {
+				l.remove(d)
 			}
 		}
 		return
 	}
 }
 
-// await lets a test expect the next hello from its client.
-func (l *udpListener) await(d *doorman) {
+// await lets a test expect the next hellos from its client; false while another
+// one of that client does.
+func (l *udpListener) await(d *doorman, hellos int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, other := range l.waiting {
+		if other.client == d.client {
+			return false
+		}
+	}
+	d.missing = hellos
 	l.waiting = append(l.waiting, d)
+	return true
 }
 
 // leave ends that.
 func (l *udpListener) leave(d *doorman) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range l.waiting {
-		if l.waiting[i] == d {
-			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
-			return
-		}
-	}
+	l.remove(d)
+}
+
+func (l *udpListener) remove(d *doorman) {
+	l.waiting = slices.DeleteFunc(l.waiting, func(w *doorman) bool { return w == d })
 }
 
 // strangerPause is how long a new socket is looked at for what came to it between

@@ -20,6 +20,10 @@ import (
 type Doorman interface {
 	// TCP waits for the client's next data connection, the cookie read.
 	TCP(context.Context) (*net.TCPConn, error)
+	// Expect gets ready for the hellos of so many UDP streams, before the client
+	// is told to open them. A hello does not say which test it is of, so tests of
+	// one client take turns.
+	Expect(ctx context.Context, streams int) error
 	// UDP waits for the hello of the client's next stream, answers it, and returns
 	// a socket that is connected to where it came from.
 	UDP(context.Context) (*net.UDPConn, error)
@@ -137,6 +141,10 @@ func (s *server) prepare(ctx context.Context) error {
 			return controlError(err)
 		}
 	}
+	if err := s.expect(ctx); err != nil {
+		s.Conn.Refuse(iperf3.ServerBusy, 0)
+		return err
+	}
 	if err := s.Conn.WriteState(iperf3.CreateStreams); err != nil {
 		return controlError(err)
 	}
@@ -182,11 +190,23 @@ func codeOf(err error) iperf3.Code {
 	return iperf3.BadParams
 }
 
+// expect gets ready for the client's streams.
+func (s *server) expect(ctx context.Context) error {
+	if !s.Params.UDP {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, streamPatience)
+	defer cancel()
+	in, out := s.counts()
+	return s.Doorman.Expect(ctx, in+out)
+}
+
 // accept takes the client's streams: those that it sends by come first.
 func (s *server) accept(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, streamPatience)
 	defer cancel()
 	in, out := s.counts()
+	s.streams.out, s.streams.server = in, true
 	for i := range in + out {
 		if s.Params.UDP {
 			conn, err := s.Doorman.UDP(ctx)

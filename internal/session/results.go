@@ -125,7 +125,7 @@ func describeTCP(c *result.Config, s *streams) error {
 		return nil // the kernel tunes it by itself
 	}
 	c.WindowGot = receive / kernelDoubles
-	if s.out > 0 {
+	if s.describe()[0].Sender {
 		c.WindowGot = send / kernelDoubles
 	}
 	return nil
@@ -176,6 +176,12 @@ func stockSender(theirs []iperf3.StreamResult, overTCP bool, retransmits bool) *
 		packets += uint64(max(t.Packets-t.OmittedPackets, 0))
 		again += uint64(max(t.Retransmits, 0))
 		s.Seconds = max(s.Seconds, t.EndTime)
+		if len(theirs) > 1 {
+			one := stockSender([]iperf3.StreamResult{t}, overTCP, retransmits)
+			number := uint16(len(s.Flows))
+			one.Flow = &number
+			s.Flows = append(s.Flows, *one)
+		}
 	}
 	if overTCP {
 		s.Rate = tcpRate(s.PayloadBytes, time.Duration(s.Seconds*1e9))
@@ -191,9 +197,15 @@ func stockSender(theirs []iperf3.StreamResult, overTCP bool, retransmits bool) *
 // stockTCPReceiver is what a stock receiver tells of TCP streams.
 func stockTCPReceiver(theirs []iperf3.StreamResult) *result.Receiver {
 	r := &result.Receiver{}
-	for _, t := range theirs {
+	for i, t := range theirs {
 		r.PayloadBytes += uint64(max(t.Bytes, 0))
 		r.Seconds = max(r.Seconds, t.EndTime)
+		if len(theirs) > 1 {
+			one := stockTCPReceiver([]iperf3.StreamResult{t})
+			number := uint16(i)
+			one.Flow = &number
+			r.Flows = append(r.Flows, *one)
+		}
 	}
 	r.Rate = tcpRate(r.PayloadBytes, time.Duration(r.Seconds*1e9))
 	return r

@@ -19,11 +19,12 @@ import (
 )
 
 // streams are the data connections of a test at one end, in the order in which
-// they were made: those that send first, then those that receive.
+// they were made: those that the client sends by first, then the server's.
 type streams struct {
-	udp []*net.UDPConn
-	tcp []*net.TCPConn
-	out int // how many of them send; the rest receive
+	udp    []*net.UDPConn
+	tcp    []*net.TCPConn
+	out    int  // how many of them the client sends by
+	server bool // whether this end is the server
 	// connect is the longest handshake of TCP.
 	connect time.Duration
 }
@@ -40,11 +41,16 @@ func (s *streams) close() {
 // describe is what the report says of the streams.
 func (s *streams) describe() []result.Stream {
 	var d []result.Stream
+	add := func(i int, c net.Conn) {
+		d = append(d, result.Stream{
+			ID: iperf3.StreamID(i), Local: c.LocalAddr().String(), Remote: c.RemoteAddr().String(), Sender: (i < s.out) != s.server,
+		})
+	}
 	for i, c := range s.udp {
-		d = append(d, result.Stream{ID: iperf3.StreamID(i), Local: c.LocalAddr().String(), Remote: c.RemoteAddr().String(), Sender: i < s.out})
+		add(i, c)
 	}
 	for i, c := range s.tcp {
-		d = append(d, result.Stream{ID: iperf3.StreamID(i), Local: c.LocalAddr().String(), Remote: c.RemoteAddr().String(), Sender: i < s.out})
+		add(i, c)
 	}
 	return d
 }

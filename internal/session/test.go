@@ -54,7 +54,7 @@ type client struct {
 // report comes back whenever the test began, with what was measured until an
 // error ended it. The sockets belong to the calling thread's network namespace.
 func Test(ctx context.Context, p *plan.Test, version string, o Observer) (*result.Report, error) {
-	c := &client{plan: p, o: o, version: version, cookie: iperf3.NewCookie(), told: make(chan struct{})}
+	c := &client{plan: p, o: o, version: version, cookie: p.Cookie, told: make(chan struct{})}
 	defer c.close()
 	if err := c.connect(ctx); err != nil {
 		return nil, err
