@@ -89,7 +89,7 @@ func Main(argv []string, stdio Stdio) int {
 // words are the command and its arguments. Under the name of the program that a
 // command stands in for, the name is the command.
 func words(argv []string) []string {
-	if name := strings.TrimSuffix(filepath.Base(argv[0]), ".exe"); name == "iperf3" {
+	if name := strings.TrimSuffix(filepath.Base(argv[0]), ".exe"); name == "iperf3" || name == "iperf" {
 		return append([]string{name}, argv[1:]...)
 	}
 	return argv[1:]
@@ -163,7 +163,7 @@ func newRoot(stdio Stdio) *cobra.Command {
 	})
 	root.AddCommand(newSend(stdio), newRecv(stdio), newServe(stdio), newTest(stdio), newCompare(stdio),
 		newSearch(stdio), newSweep(stdio), newMTU(stdio), newReplay(stdio), newDoctor(stdio), newLab(stdio),
-		newIPerf3(stdio), newVersion(stdio))
+		newIPerf3(stdio), newIPerf(stdio), newVersion(stdio))
 	return root
 }
 

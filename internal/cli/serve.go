@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -24,9 +25,10 @@ func newServe(stdio Stdio) *cobra.Command {
 	c := serve.Config{Version: version()}
 	var gate gateFlags
 	var jsonOut, verbose bool
+	var iperf2Port int
 	cmd := &cobra.Command{
 		Use:   "serve [ADDR:PORT]",
-		Short: "Wait for tests: linerate's own and stock iperf3's",
+		Short: "Wait for tests: linerate's own, stock iperf3's and stock iperf 2's",
 		Long: `Wait for tests: linerate's own and stock iperf3's, over TCP and UDP of one port.
 
 Many run at once. What a client may ask for is limited by the flags below; data
@@ -38,12 +40,13 @@ goes only to the address that holds the control connection.`,
 			if len(args) == 1 {
 				r.Addr = args[0]
 			}
-			return runServe(cmd.Context(), r, c, gate, &serving{stdio: stdio, json: jsonOut, verbose: verbose})
+			return runServe(cmd.Context(), r, c, iperf2Port, gate, &serving{stdio: stdio, json: jsonOut, verbose: verbose})
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	add(f, &r.Port, "port", "p", "5201", "PORT", "port, unless ADDR:PORT names one", within(1, 65535))
+	add(f, &iperf2Port, "iperf2-port", "", "5001", "PORT", "port for clients of iperf 2; 0 for none", within(0, 65535))
 	addressFlags(f, &r.V4, &r.V6, &r.Iface)
 	add(f, &c.MaxRate, "max-rate", "", "", "RATE", "most that a test may send, in bits of payload (default any)", parseMaxRate)
 	add(f, &c.MaxDuration, "max-duration", "", "1h", "TIME", "longest test", duration(time.Second))
@@ -92,7 +95,7 @@ func (g *gateFlags) open() (*iperf3.Gate, error) {
 	return iperf3.NewGate(key, users, g.skew), nil
 }
 
-func runServe(ctx context.Context, r plan.ServeRequest, c serve.Config, gate gateFlags, o *serving) error {
+func runServe(ctx context.Context, r plan.ServeRequest, c serve.Config, iperf2Port int, gate gateFlags, o *serving) error {
 	var err error
 	if c.Gate, err = gate.open(); err != nil {
 		return err
@@ -104,7 +107,19 @@ func runServe(ctx context.Context, r plan.ServeRequest, c serve.Config, gate gat
 	if err != nil {
 		return plan.OpenError(err)
 	}
-	return s.Serve(ctx)
+	if iperf2Port == 0 {
+		return s.Serve(ctx)
+	}
+	second, sockets, err := openIPerf2(ctx, c, iperf2Port, o)
+	if err != nil {
+		return fmt.Errorf("%w: --iperf2-port names another port for iperf 2, 0 none", err)
+	}
+	serving, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- second.Serve(serving, sockets, &iperf2Serving{s: o}) }()
+	err = s.Serve(ctx)
+	stop()
+	return errors.Join(err, <-ended)
 }
 
 // serving shows what a server does: a line when a test begins, and its outcome.

@@ -51,6 +51,7 @@ var rooms = map[string][]string{
 	"internal/result":  {},
 	"internal/units":   {},
 	"internal/probe":   {},
+	"internal/iperf2":  {"internal/probe"},
 	"internal/linux":   {},
 	"internal/tally":   {},
 	"internal/house":   {},
@@ -71,7 +72,7 @@ var rooms = map[string][]string{
 	"rx":               {"rx/track", "bpf", "internal/linux", "internal/probe"},
 	"internal/tcp":     {"gen/pace", "internal/linux", "internal/probe", "internal/units"},
 	"internal/plan":    {"internal/iperf3", "internal/tcp", "internal/pcap", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/probe", "internal/result", "internal/units", "internal/linux"},
-	"internal/session": {"internal/cadence", "internal/plan", "internal/iperf3", "internal/tcp", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/ledger", "bpf", "internal/linux", "internal/probe", "internal/result", "internal/units"},
+	"internal/session": {"internal/cadence", "internal/iperf2", "internal/plan", "internal/iperf3", "internal/tcp", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/ledger", "bpf", "internal/linux", "internal/probe", "internal/result", "internal/units"},
 	"bench":            {"bench/search", "bench/stats", "internal/pmtu", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/probe", "internal/result", "internal/units", "gen", "rx"},
 	"bench/search":     {},
 	"bench/stats":      {},
@@ -79,9 +80,9 @@ var rooms = map[string][]string{
 	"bench/peer":       {},
 	"bench/pacing":     {"bench/peer", "bpf", "internal/host", "internal/lab", "internal/linux", "internal/probe"},
 	"bench/peers":      {"bench/peer", "bpf", "gen", "internal/host", "internal/lab"},
-	"internal/cli":     {"bench", "gen", "rx", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/pmtu", "internal/report", "internal/probe", "internal/result", "internal/units", "internal/serve", "internal/iperf3"},
+	"internal/cli":     {"internal/iperf2", "internal/tcp", "bench", "gen", "rx", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/pmtu", "internal/report", "internal/probe", "internal/result", "internal/units", "internal/serve", "internal/iperf3"},
 	"bench/streams":    {"internal/lab", "internal/probe", "internal/tcp"},
-	"internal/serve":   {"internal/session", "internal/iperf3", "internal/tcp", "internal/linux", "internal/result"},
+	"internal/serve":   {"internal/plan", "internal/session", "internal/iperf3", "internal/tcp", "internal/linux", "internal/result"},
 	"cmd/linerate":     {"internal/cli"},
 }
 

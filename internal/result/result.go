@@ -207,6 +207,7 @@ type ArrivedPackets struct {
 	LossRatio        *float64 `json:"loss_ratio,omitempty"`
 	LossIsLowerBound bool     `json:"loss_is_lower_bound,omitempty"` // no sender's count came
 	Duplicates       uint64   `json:"duplicates"`
+	OutOfOrder       *uint64  `json:"out_of_order,omitempty"` // late ones and duplicates together, as an iperf 2 server tells of them
 	JitterNS         *int64   `json:"jitter_ns,omitempty"`
 }
 

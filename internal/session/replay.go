@@ -9,8 +9,8 @@ import (
 
 	"linerate/gen"
 	"linerate/gen/pace"
-	"linerate/internal/linux"
 	"linerate/internal/host"
+	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/result"
 )

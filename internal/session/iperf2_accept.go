@@ -1,0 +1,290 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/ipv4"
+	"golang.org/x/net/ipv6"
+
+	"linerate/internal/iperf2"
+	"linerate/internal/linux"
+	"linerate/internal/probe"
+	"linerate/rx"
+	"linerate/rx/track"
+)
+
+const (
+	// settling is how long no more may come to the listener before a new flow is
+	// handed over: what was under way to it when the flow got its own socket.
+	settling = time.Millisecond
+	// remembered is how long a flow that has ended is known: a client repeats its
+	// FIN for 2 s, and no datagram of its own may begin it anew.
+	remembered = 2500 * time.Millisecond
+	// strayMost bounds the datagrams that wait for a flow's account.
+	strayMost = 1 << 14
+	// rescueMost bounds what is looked for in a new socket, which was open to all
+	// for microseconds.
+	rescueMost = 1024
+	// flowsMost bounds the flows at once, as each has a socket.
+	flowsMost = 1024
+)
+
+// An IPerf2Listener waits for the first datagrams of iperf 2's clients and gives
+// each flow a connected socket of its own at the same port.
+type IPerf2Listener struct {
+	conn   *net.UDPConn
+	device string
+	ready  []*IPerf2Flow
+	fresh  []*IPerf2Flow // with a socket, but not settled
+	queue  []received    // came to the socket of a flow that is another's
+
+	mu    sync.Mutex
+	flows map[netip.AddrPort]*IPerf2Flow // by the client's address
+}
+
+// An IPerf2Flow is one flow of a client. Its owner calls Close.
+type IPerf2Flow struct {
+	Conn  *net.UDPConn // connected to the client
+	First []byte       // the datagram that began it
+
+	listener *IPerf2Listener
+	from     netip.AddrPort
+	stray    []stray // came to the listener; guarded by its mutex
+	closed   time.Time
+}
+
+// received is a datagram as the listener takes it.
+type received struct {
+	payload []byte
+	from    netip.AddrPort
+	to      netip.Addr
+}
+
+// A stray is a datagram of a flow that came to another socket than the flow's.
+type stray struct {
+	payload []byte // its head
+	size    int
+	at      int64 // ns of CLOCK_MONOTONIC
+}
+
+// ListenIPerf2 waits for datagrams at an address, of one interface or, where
+// device is empty, of any. A group it joins, for one source if that is valid.
+func ListenIPerf2(ctx context.Context, local netip.AddrPort, device string, source netip.Addr) (*IPerf2Listener, error) {
+	c := net.ListenConfig{Control: shared(device)}
+	conn, err := c.ListenPacket(ctx, "udp", local.String())
+	if err != nil {
+		return nil, err
+	}
+	l := &IPerf2Listener{conn: conn.(*net.UDPConn), device: device, flows: map[netip.AddrPort]*IPerf2Flow{}}
+	if local.Addr().Is4() {
+		err = ipv4.NewPacketConn(l.conn).SetControlMessage(ipv4.FlagDst, true)
+	} else {
+		err = ipv6.NewPacketConn(l.conn).SetControlMessage(ipv6.FlagDst, true)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("learn the addresses that datagrams come to: %w", err)
+	}
+	if group := local.Addr(); group.IsMulticast() {
+		if err := join(l.conn, group, device, source); err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("join %v: %w", group, err)
+		}
+	}
+	return l, nil
+}
+
+// join makes a socket a member of a group, for one source if that is valid.
+func join(c *net.UDPConn, group netip.Addr, device string, source netip.Addr) (err error) {
+	var ifi *net.Interface
+	if device != "" {
+		if ifi, err = net.InterfaceByName(device); err != nil {
+			return err
+		}
+	}
+	to := &net.UDPAddr{IP: group.AsSlice()}
+	from := &net.UDPAddr{IP: source.AsSlice()}
+	switch v4, v6 := ipv4.NewPacketConn(c), ipv6.NewPacketConn(c); {
+	case group.Is4() && source.IsValid():
+		return v4.JoinSourceSpecificGroup(ifi, to, from)
+	case group.Is4():
+		return v4.JoinGroup(ifi, to)
+	case source.IsValid():
+		return v6.JoinSourceSpecificGroup(ifi, to, from)
+	default:
+		return v6.JoinGroup(ifi, to)
+	}
+}
+
+// shared prepares a socket whose address others have as well, of which the kernel
+// gives a datagram to the one that is connected to its sender.
+func shared(device string) func(network, address string, c syscall.RawConn) error {
+	return func(_, _ string, c syscall.RawConn) error {
+		return errors.Join(linux.ReuseAddress(c), linux.BindToDevice(c, device))
+	}
+}
+
+// Conn is the socket at which first datagrams arrive.
+func (l *IPerf2Listener) Conn() *net.UDPConn { return l.conn }
+
+// Close ends the listener; the flows live on.
+func (l *IPerf2Listener) Close() error { return l.conn.Close() }
+
+// Accept waits for the next flow, until ctx ends. One goroutine calls it.
+func (l *IPerf2Listener) Accept(ctx context.Context) (*IPerf2Flow, error) {
+	defer context.AfterFunc(ctx, func() { l.conn.SetReadDeadline(time.Unix(1, 0)) })()
+	b, control := make([]byte, 1<<16), make([]byte, 256)
+	for {
+		if len(l.ready) > 0 {
+			f := l.ready[0]
+			l.ready = l.ready[1:]
+			return f, nil
+		}
+		var deadline time.Time
+		// A deadline may pass before what waits has been looked at.
+		if len(l.fresh) > 0 && !waits(l.conn) {
+			deadline = time.Now().Add(settling)
+		}
+		if err := l.conn.SetReadDeadline(deadline); err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		n, nc, _, from, err := l.conn.ReadMsgUDPAddrPort(b, control)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if !waits(l.conn) {
+				l.ready, l.fresh = l.fresh, nil
+			}
+		case err != nil:
+			return nil, err
+		default:
+			l.queue = append(l.queue, received{b[:n], from, destination(control[:nc])})
+			for len(l.queue) > 0 {
+				next := l.queue[0]
+				l.queue = l.queue[1:]
+				if err := l.take(ctx, next); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+}
+
+// take gives a datagram to its flow, or begins one with it.
+func (l *IPerf2Listener) take(ctx context.Context, r received) error {
+	from := netip.AddrPortFrom(r.from.Addr().Unmap(), r.from.Port())
+	if f, room := l.known(from); f != nil {
+		f.add(r.payload)
+		return nil
+	} else if !room || !iperf2.Opens(r.payload) {
+		return nil
+	}
+	local := netip.AddrPortFrom(r.to, l.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
+	d := net.Dialer{Control: shared(l.device), LocalAddr: net.UDPAddrFromAddrPort(local)}
+	conn, err := d.DialContext(ctx, "udp", from.String())
+	if err != nil {
+		return fmt.Errorf("a socket for %v: %w", from, err)
+	}
+	f := &IPerf2Flow{Conn: conn.(*net.UDPConn), First: append([]byte(nil), r.payload...), listener: l, from: from}
+	f.add(r.payload)
+	l.mu.Lock()
+	l.flows[from] = f
+	l.mu.Unlock()
+	l.fresh = append(l.fresh, f)
+	return l.rescue(f, r.to)
+}
+
+// rescue takes what came to the socket of a flow before it was connected: until
+// then the kernel gave it every client's datagrams.
+func (l *IPerf2Listener) rescue(f *IPerf2Flow, to netip.Addr) error {
+	b := make([]byte, 1<<16)
+	for range rescueMost {
+		n, from, err := receiveNow(f.Conn, b)
+		if err != nil || !from.IsValid() {
+			return err
+		}
+		if from == f.from {
+			f.add(b[:n])
+		} else {
+			l.queue = append(l.queue, received{append([]byte(nil), b[:n]...), from, to})
+		}
+	}
+	return nil
+}
+
+// known is the flow of a client's address, and whether there is room for one
+// more.
+func (l *IPerf2Listener) known(from netip.AddrPort) (f *IPerf2Flow, room bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.flows, func(_ netip.AddrPort, f *IPerf2Flow) bool {
+		return !f.closed.IsZero() && time.Since(f.closed) > remembered
+	})
+	return l.flows[from], len(l.flows) < flowsMost
+}
+
+// destination is the address that a datagram was sent to.
+func destination(control []byte) netip.Addr {
+	var m4 ipv4.ControlMessage
+	if m4.Parse(control) == nil && m4.Dst != nil {
+		a, _ := netip.AddrFromSlice(m4.Dst)
+		return a.Unmap()
+	}
+	var m6 ipv6.ControlMessage
+	if m6.Parse(control) == nil && m6.Dst != nil {
+		a, _ := netip.AddrFromSlice(m6.Dst)
+		return a.Unmap()
+	}
+	return netip.Addr{}
+}
+
+// add keeps a datagram that came to the listener, if the account wants it: number
+// 0, with which old releases begin, counts for nothing.
+func (f *IPerf2Flow) add(b []byte) {
+	if _, kind := probe.IPerf2.Parse(b); kind == probe.Foreign {
+		return
+	}
+	f.listener.mu.Lock()
+	defer f.listener.mu.Unlock()
+	if f.closed.IsZero() && len(f.stray) < strayMost {
+		head := append([]byte(nil), b[:min(len(b), probe.IPerf2.Size())]...)
+		f.stray = append(f.stray, stray{head, len(b), linux.Monotonic()})
+	}
+}
+
+// count hands what came to the listener to the flow's account, and says how much
+// that was.
+func (f *IPerf2Flow) count(t *track.Tracker) (n int) {
+	f.listener.mu.Lock()
+	defer f.listener.mu.Unlock()
+	from := rx.SocketSource(f.Conn, 0)
+	for _, s := range f.stray {
+		t.Datagram(s.payload, s.size, from, s.at)
+	}
+	n, f.stray = len(f.stray), nil
+	return n
+}
+
+// From is the client's address.
+func (f *IPerf2Flow) From() netip.AddrPort { return f.from }
+
+// Close gives the flow up. What still comes of it is ignored for a while.
+func (f *IPerf2Flow) Close() error {
+	f.listener.mu.Lock()
+	f.closed, f.stray = time.Now(), nil
+	f.listener.mu.Unlock()
+	return f.Conn.Close()
+}

@@ -1,0 +1,52 @@
+package session
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// receiveNow takes a datagram that waits in a socket; without one from is not
+// valid. An IPv4 address comes as such.
+func receiveNow(conn *net.UDPConn, b []byte) (n int, from netip.AddrPort, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, from, err
+	}
+	var failed error
+	err = raw.Read(func(fd uintptr) bool {
+		var name unix.Sockaddr
+		n, name, failed = unix.Recvfrom(int(fd), b, unix.MSG_DONTWAIT)
+		switch a := name.(type) {
+		case *unix.SockaddrInet4:
+			from = netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
+		case *unix.SockaddrInet6:
+			addr := netip.AddrFrom16(a.Addr).Unmap()
+			if ifi, err := net.InterfaceByIndex(int(a.ZoneId)); err == nil && a.ZoneId != 0 {
+				addr = addr.WithZone(ifi.Name)
+			}
+			from = netip.AddrPortFrom(addr, uint16(a.Port))
+		}
+		return true
+	})
+	if errors.Is(failed, unix.EAGAIN) || errors.Is(failed, unix.ECONNREFUSED) {
+		failed = nil
+	}
+	return n, from, errors.Join(err, os.NewSyscallError("recvfrom", failed))
+}
+
+// waits says whether a datagram waits in a socket.
+func waits(conn *net.UDPConn) (waiting bool) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_, _, err := unix.Recvfrom(int(fd), nil, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		waiting = err == nil
+	})
+	return waiting
+}
