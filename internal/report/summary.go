@@ -174,7 +174,7 @@ func jitter(r *result.Receiver) string {
 }
 
 func (o Options) ipdv(r *result.Receiver) string {
-	if r.IPDVNS == nil || !o.Verbose {
+	if r.Arrivals == nil || r.IPDVNS == nil || !o.Verbose {
 		return ""
 	}
 	return fmt.Sprintf("delay variation p50 %s, p99 %s, max %s",
@@ -182,10 +182,10 @@ func (o Options) ipdv(r *result.Receiver) string {
 }
 
 func delay(r *result.Receiver) string {
-	d := r.DelayNS
-	if d == nil {
+	if r.Arrivals == nil || r.DelayNS == nil {
 		return ""
 	}
+	d := r.DelayNS
 	clock := d.Clock + " clock"
 	switch d.Clock {
 	case "synchronised":
