@@ -56,9 +56,9 @@ func setUpFlow(fd int, cfg *Config) error {
 	if err := setSendBuffer(fd, cfg.Window); err != nil {
 		return err
 	}
-	options := ip6Options(h)
+	options := ip6Options(h, cfg.Fragment)
 	if h.Dst.Unmap().Is4() {
-		options = ip4Options(h)
+		options = ip4Options(h, cfg.Fragment)
 	}
 	for _, o := range options {
 		if err := unix.SetsockoptInt(fd, o.level, o.option, o.value); err != nil {
@@ -107,9 +107,13 @@ type sockopt struct {
 // ip4Options says what the kernel is to write into IPv4 headers. With
 // PMTUDISC_PROBE a datagram is never fragmented, and only the interface's own
 // MTU limits it, not what the kernel has learned of the path (ip(7)).
-func ip4Options(h *frame.Headers) []sockopt {
+func ip4Options(h *frame.Headers, fragment bool) []sockopt {
+	discover := unix.IP_PMTUDISC_PROBE
+	if fragment {
+		discover = unix.IP_PMTUDISC_WANT
+	}
 	options := []sockopt{
-		{"IP_MTU_DISCOVER", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},
+		{"IP_MTU_DISCOVER", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, discover},
 		{"IP_TOS", unix.IPPROTO_IP, unix.IP_TOS, int(h.TOS)},
 		{"SO_BROADCAST", unix.SOL_SOCKET, unix.SO_BROADCAST, 1},
 	}
@@ -122,9 +126,13 @@ func ip4Options(h *frame.Headers) []sockopt {
 }
 
 // ip6Options is ip4Options for IPv6 (ipv6(7)).
-func ip6Options(h *frame.Headers) []sockopt {
+func ip6Options(h *frame.Headers, fragment bool) []sockopt {
+	discover := unix.IPV6_PMTUDISC_PROBE
+	if fragment {
+		discover = unix.IPV6_PMTUDISC_WANT
+	}
 	options := []sockopt{
-		{"IPV6_MTU_DISCOVER", unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE},
+		{"IPV6_MTU_DISCOVER", unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, discover},
 		{"IPV6_TCLASS", unix.IPPROTO_IPV6, unix.IPV6_TCLASS, int(h.TOS)},
 	}
 	if h.TTL != 0 {

@@ -70,6 +70,9 @@ type Config struct {
 	// it makes its own where there are none. They stay the caller's, to be closed
 	// after the Sender.
 	Sockets []*net.UDPConn
+	// Fragment lets the kernel send a datagram that no packet has room for in
+	// fragments: path udp alone.
+	Fragment bool
 	// BindDevice keeps a kernel path to Interface whatever the routes say.
 	BindDevice bool
 	// Bypass sends raw frames past the queueing discipline of the interface

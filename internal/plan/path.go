@@ -90,6 +90,9 @@ func (p passedOver) String() string {
 
 // unfit says why a path can't send what was asked for, whatever the kernel has.
 func (r *SendRequest) unfit(p *gen.Path, route *host.Route) error {
+	if r.Fragment && p.Name != "udp" {
+		return &UsageError{"payload", fmt.Sprintf("%d leaves in fragments, which path %s does not make: --path udp does", r.Payload, p.Name)}
+	}
 	if p.Name == "gso" && r.NoGSO {
 		return &UsageError{"no-gso", "contradicts path gso, which is udp with super-frames"}
 	}

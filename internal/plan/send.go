@@ -42,6 +42,9 @@ type SendRequest struct {
 	Frame   int // bytes with FCS
 	Payload int // bytes
 	IMIX    Mix
+	// Fragment lets a Payload that no packet has room for leave in fragments; what
+	// fits leaves whole.
+	Fragment bool
 
 	Duration time.Duration
 	Count    uint64
@@ -146,6 +149,9 @@ func (s *Send) schedule(r *SendRequest, to *destination) (offer, error) {
 	if err != nil {
 		return offer{}, err
 	}
+	if r.Fragment = r.Fragment && r.Payload > l.most; r.Fragment {
+		s.fragment(r, &l)
+	}
 	sizes, err := l.sizes(r.Frame, r.Payload, r.IMIX)
 	if err != nil {
 		return offer{}, err
@@ -212,6 +218,14 @@ func (s *Send) space(asked int, pps float64) {
 	if asked == 0 && c.Most > 1 { // not asked to be smooth
 		c.Burst = s.Path.Together(pps)
 	}
+}
+
+// fragment lets larger payloads through, and warns of it.
+func (s *Send) fragment(r *SendRequest, l *limits) {
+	l.most = maxPayload
+	s.Config.Fragment = true
+	s.Warnings = append(s.Warnings, fmt.Sprintf("each datagram of %d bytes leaves as %d fragments, and is lost if one of them is: MTU %d takes %d",
+		r.Payload, l.fragments(r.Payload), l.mtu, l.mtu-s.Stack.BytesAt(units.L3, 0)))
 }
 
 // TTLs where none was asked for: the kernel's, and for a group its own link's
@@ -334,7 +348,9 @@ func (s *Send) report(r *SendRequest, to *destination, o offer) result.Config {
 	}
 	if len(r.IMIX.Frames) == 0 {
 		c.PayloadBytes = s.Schedule.Sizes[0]
-		c.FrameBytes = s.Stack.FrameBytes(c.PayloadBytes)
+		if !s.Config.Fragment {
+			c.FrameBytes = s.Stack.FrameBytes(c.PayloadBytes)
+		}
 	}
 	if to.route.Gateway.IsValid() {
 		c.Gateway = to.route.Gateway.String()

@@ -84,3 +84,16 @@ func (l limits) tooLarge(size, payload int) string {
 	}
 	return fmt.Sprintf("%d needs MTU %d; %s has %d", size, l.stack.BytesAt(units.L3, payload), l.whose, l.mtu)
 }
+
+// fragments is how many packets a datagram leaves in: each but the last carries a
+// multiple of 8 bytes behind its header (RFC 791, and RFC 8200 section 4.5 with a
+// fragment header of 8 bytes).
+func (l limits) fragments(payload int) int {
+	const unit, udpHeader, fragmentHeader = 8, 8, 8
+	room := l.mtu - l.stack.BytesAt(units.L3, 0) + udpHeader
+	if l.stack.IPv6 {
+		room -= fragmentHeader
+	}
+	room -= room % unit
+	return (payload + udpHeader + room - 1) / room
+}

@@ -31,6 +31,7 @@ type TestRequest struct {
 	NoDelay         bool
 	Pace            uint64 // bytes per second of each TCP stream
 	BlockLen        int    // bytes of a TCP block; 0 for the default
+	DontFragment    bool   // refuse payloads that no packet has room for
 	ControlBind     string // address that the control connection leaves from
 	ConnectPatience time.Duration
 
@@ -92,7 +93,13 @@ func ResolveTest(ctx context.Context, r TestRequest) (*Test, error) {
 	if r.TCP {
 		return t, t.describeTCP(to.route)
 	}
-	trial, err := t.Sending(ctx, probe.Native, 0)
+	// Whose header it will be, the peer says; what does not even fit the smallest
+	// is refused now.
+	smallest := probe.IPerf3Wide
+	if r.Counters32 {
+		smallest = probe.IPerf3
+	}
+	trial, err := t.Sending(ctx, smallest, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +145,7 @@ func (r *TestRequest) check() error {
 // is given, 0 for any.
 func (t *Test) Sending(ctx context.Context, f probe.Format, port uint16) (*Send, error) {
 	r := t.Request.SendRequest
-	r.Format, r.SrcPort = f, port
+	r.Format, r.SrcPort, r.Fragment = f, port, !t.Request.DontFragment
 	if t.Request.Reverse {
 		r.Path, r.VLAN, r.SrcMAC, r.DstMAC = "udp", nil, nil, nil // of the end that sends, not of this one
 	}
@@ -197,11 +204,11 @@ func (t *Test) describeUDP(s *Send) {
 		p.Bandwidth = max(1, int64(math.Round(pps*float64(8*p.Len)/float64(t.Streams()))))
 	}
 	p.BlockCount = int64(r.Count)
-	p.DontFragment = true
+	p.DontFragment = !s.Config.Fragment
 	t.Ask.Rate, t.Ask.Layer = r.Rate.String(), s.Report.Layer
 	t.Ask.Payload, t.Ask.IMIX = s.Report.PayloadBytes, r.IMIX.Name
 	t.Report = s.Report
-	t.Report.Peer, t.Report.Direction = "", t.direction()
+	t.Report.Peer, t.Report.Format, t.Report.Direction = "", "", t.direction()
 	t.Report.RX = r.RX
 	t.Report.OmitS = r.Omit.Seconds()
 	if r.Reverse {

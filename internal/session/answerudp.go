@@ -40,7 +40,7 @@ func (s *server) planUDP(ctx context.Context) (func(context.Context) error, erro
 		s.rep.Config = &config
 		s.rep.Warnings = append(s.rep.Warnings, trial.Warnings...)
 	}
-	s.rep.Config.Flows, s.rep.Config.PayloadBytes = s.Params.Parallel, s.Params.Len
+	s.rep.Config.Format, s.rep.Config.Flows, s.rep.Config.PayloadBytes = s.format().String(), s.Params.Parallel, s.Params.Len
 	return func(ctx context.Context) error { return s.legsUDP(ctx, receive, in) }, nil
 }
 
@@ -120,7 +120,7 @@ func (s *server) sendRequest(port uint16) (plan.SendRequest, error) {
 		Host: s.Remote.Addr().String(), Port: int(port), Bind: s.Local.Addr().String(),
 		SrcPort: s.Local.Port(), SrcPorts: 1, DstPorts: s.Params.Parallel, Flows: s.Params.Parallel,
 		Format: s.format(), Pattern: pattern, Window: s.window(), TOS: uint8(s.Params.TOS), Payload: s.Params.Len,
-		Duration: s.duration(), Rate: units.Rate{Unit: units.Max}, Path: "udp",
+		Fragment: !s.Params.DontFragment, Duration: s.duration(), Rate: units.Rate{Unit: units.Max}, Path: "udp",
 	}
 	if s.ask == nil {
 		if s.Params.Bandwidth > 0 {

@@ -35,6 +35,7 @@ type receiving struct {
 	lost    uint64            // by all intervals so far
 	flows   []track.FlowTotal // at the end of the last interval, where intervals show flows
 	omitted omitted
+	sent    []uint64 // of each stream, as its sender tells; nil if it does not
 
 	flowsSeen int // in all, known once settled
 }
@@ -211,6 +212,7 @@ func (r *receiving) catchUp() error {
 // tell has the senders' counts of the streams, and waits a while for what is
 // missing. It is for after run.
 func (r *receiving) tell(sent []uint64) error {
+	r.sent = sent
 	for i, n := range sent {
 		r.tracker.Sent(uint16(i), r.plan.Streams[i], n)
 	}

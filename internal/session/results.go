@@ -47,6 +47,10 @@ func (r *receiving) results(first int) []iperf3.StreamResult {
 			Packets: int64(f.Next), OmittedPackets: int64(omitted.Next),
 			EndTime: length.Seconds(),
 		}
+		if r.sent != nil {
+			s.Packets = int64(r.sent[i])
+			s.Errors = s.Packets - int64(f.Unique)
+		}
 		if f.JitterNS != nil {
 			s.Jitter = time.Duration(*f.JitterNS).Seconds()
 		}

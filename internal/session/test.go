@@ -61,6 +61,9 @@ func Test(ctx context.Context, p *plan.Test, version string, o Observer) (*resul
 	}
 	c.rep = newReport("test", version, p.Report, p.Warnings)
 	c.rep.Config.Peer = "iperf3"
+	if !p.Request.TCP {
+		c.rep.Config.Format = c.format().String()
+	}
 	if c.greeting != nil {
 		c.rep.Config.Peer = "linerate"
 		c.rep.Warnings = append(c.rep.Warnings, c.greeting.Warnings...)

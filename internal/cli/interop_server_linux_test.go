@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"linerate/internal/lab"
+	"linerate/internal/result"
+)
+
+// TestStockClientOfServer has a stock client send what linerate serve counts, and
+// count what it sends (rows 24 to 30 of the matrix): the client prints the truth,
+// whatever the wire does.
+func TestStockClientOfServer(t *testing.T) {
+	tests := []struct {
+		name, args       string
+		out, in          int // streams each way
+		packets          uint64
+		mtu              int
+		uncounted        bool // by the host in between: fragments, or super-frames
+		forward, reverse lab.Impairment
+	}{
+		{name: "forward", args: "-b 2M -t 1", out: 1},
+		{name: "reverse", args: "-R -b 2M -t 1", in: 1},
+		{name: "bidir", args: "--bidir -b 2M -t 1", out: 1, in: 1},
+		{name: "forward of four", args: "-P 4 -b 1M -t 1", out: 4},
+		{name: "reverse of four", args: "-R -P 4 -b 1M -t 1", in: 4},
+		{name: "bidir of two", args: "--bidir -P 2 -b 1M -t 1", out: 2, in: 2},
+		{name: "wide counters", args: "--udp-counters-64bit -b 2M -t 1", out: 1},
+		{name: "wide counters in reverse", args: "--udp-counters-64bit -R -b 2M -t 1", in: 1},
+		{name: "wide counters both ways", args: "--udp-counters-64bit --bidir -b 2M -t 1", out: 1, in: 1},
+		{name: "smallest", args: "-l 16 -b 500K -k 500", out: 1, packets: 500},
+		{name: "smallest in reverse", args: "-l 16 -R -b 500K -t 1", in: 1},
+		{name: "largest whole", args: "-l 1472 -b 10M -k 500", out: 1, packets: 500},
+		{name: "jumbo", args: "-l 8192 -b 20M -k 300", out: 1, packets: 300, mtu: 9000},
+		{name: "fragments", args: "-l 8192 -b 20M -k 300", out: 1, packets: 300, uncounted: true},
+		{name: "fragments in reverse", args: "-R -l 8192 -b 5M -t 1", in: 1, uncounted: true},
+		{name: "largest in fragments", args: "-l 65507 -b 20M -k 30", out: 1, packets: 30, uncounted: true},
+		{name: "bytes", args: "-n 100K -l 1000 -b 2M", out: 1, packets: 103},
+		{name: "bytes in reverse", args: "-R -n 100K -l 1000 -b 2M", in: 1},
+		{name: "port", args: "--cport 40000 --bidir -P 2 -b 1M -t 1", out: 2, in: 2},
+		{name: "burst", args: "-b 2M/10 -t 1", out: 1},
+		{name: "burst in reverse", args: "-R -b 2M/10 -t 1", in: 1},
+		{name: "as fast as it can", args: "-b 0 -k 5000 -w 4M", out: 1, packets: 5000},
+		{name: "ipv6", args: "-6 -b 2M -k 100", out: 1, packets: 100},
+		{name: "ipv6 reverse", args: "-6 -R -b 2M -t 1", in: 1},
+
+		{name: "each fourth lost", args: "-b 2M -k 200", out: 1, packets: 200, forward: lab.Impairment{DropEvery: 4}},
+		{name: "each fifth twice", args: "-b 2M -k 200", out: 1, packets: 200, forward: lab.Impairment{DupEvery: 5}},
+		{name: "lost and twice", args: "-b 2M -k 200", out: 1, packets: 200, forward: lab.Impairment{DropEvery: 4, DupEvery: 5}},
+		{name: "out of order", args: "-b 4M -k 200", out: 1, packets: 200, forward: lab.Impairment{DelayEvery: 7}},
+		{name: "tail lost", args: "-b 2M -k 100", out: 1, packets: 100, forward: lab.Impairment{DropFrom: 81, DropTo: math.MaxUint64}},
+		{name: "all lost", args: "-b 2M -k 100", out: 1, packets: 100, forward: lab.Impairment{DropFrom: 1, DropTo: math.MaxUint64}},
+		{name: "all of it in four streams", args: "-P 4 -b 1M -k 400", out: 4, packets: 400,
+			forward: lab.Impairment{DropEvery: 10, DupEvery: 7, DelayEvery: 9}},
+		{name: "lost in reverse", args: "-R -b 2M -t 1", in: 1, reverse: lab.Impairment{DropEvery: 4}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := meet(t, lab.Config{MTU: test.mtu, Impair: &test.forward, Reverse: &test.reverse, Delay: delay})
+			server := s.serve("linerate serve --one-off --json")
+			host := "10.77.0.2"
+			if test.args[:2] == "-6" {
+				host = "fd77::2"
+			}
+			theirs := s.client(0, fmt.Sprintf("iperf3 -u -J -c %s %s", host, test.args)).stock()
+			ours := server.exit(0).ours()
+			to, from := s.passed()
+			streams := uint64(test.out + test.in)
+			if test.out > 0 {
+				sent := theirs.End.SumSent.Packets
+				r := ours.Receiver
+				s.equal("sent there, unique and lost here", sent, r.Unique+r.Lost)
+				s.equal("lost there, here and on the way", theirs.End.SumReceived.LostPackets, r.Lost, to.Dropped)
+				s.equal("duplicates", r.Duplicates, to.Duplicated)
+				if !test.uncounted {
+					s.equal("on the wire", sent+streams, to.Seen)
+				}
+				s.equal("bytes", theirs.End.SumReceived.Bytes, r.PayloadBytes)
+				if test.packets > 0 {
+					s.equal("asked", test.packets, sent)
+				}
+				if (to.Delayed > 0) != (r.Reordered > 0) {
+					s.Errorf("%d were delayed, %d are told to be out of order", to.Delayed, r.Reordered)
+				}
+			}
+			if test.in > 0 {
+				sender, sum, received := ours.Sender, theirs.End.SumSent, theirs.End.SumReceived
+				if test.out > 0 {
+					sender, sum, received = ours.Reverse.Sender, theirs.End.SumSentBidirReverse, theirs.End.SumReceivedBidirReverse
+				}
+				s.equal("sent", sender.Packets, sum.Packets)
+				if !test.uncounted {
+					s.equal("on the wire", sender.Packets, from.Seen-streams)
+				}
+				if test.reverse == (lab.Impairment{}) {
+					s.equal("lost", 0, received.LostPackets)
+				}
+				// It stops counting when it stops the test: a few may be on their way.
+				if arrived := received.Packets; arrived > sender.Packets || arrived+inFlight < sender.Packets {
+					s.Errorf("%d arrived of %d", arrived, sender.Packets)
+				}
+			}
+			s.equal("streams", streams, uint64(len(ours.Streams)))
+			if want := peerConfig(test.out, test.in); *want != (result.Config{Peer: ours.Config.Peer, Direction: ours.Config.Direction}) {
+				s.Errorf("the report is of %s %s", ours.Config.Peer, ours.Config.Direction)
+			}
+		})
+	}
+}
+
+// inFlight is how many packets may be under way when a stock client stops a test.
+const inFlight = 40
+
+func peerConfig(out, in int) *result.Config {
+	c := &result.Config{Peer: "iperf3", Direction: "bidir"}
+	switch {
+	case in == 0:
+		c.Direction = "forward"
+	case out == 0:
+		c.Direction = "reverse"
+	}
+	return c
+}
