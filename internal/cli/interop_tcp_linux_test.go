@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"testing"
+
+	"linerate/internal/lab"
+	"linerate/internal/result"
+)
+
+// tcpTests are of TCP streams in either role (rows 23 and 35 of the matrix); the
+// arguments mean the same to both programs.
+var tcpTests = []struct {
+	name, args string
+	out, in    int
+	bytes      uint64 // exactly, of the first direction; 0 if time ends the test
+}{
+	{name: "forward", args: "-t 1 -b 20M", out: 1},
+	{name: "reverse", args: "-t 1 -b 20M -R", in: 1},
+	{name: "bidir", args: "-t 1 -b 20M --bidir", out: 1, in: 1},
+	{name: "forward of two", args: "-t 1 -P 2 -b 8M", out: 2},
+	{name: "reverse of two", args: "-t 1 -P 2 -b 8M -R", in: 2},
+	{name: "bidir of two", args: "-t 1 -P 2 -b 8M --bidir", out: 2, in: 2},
+	{name: "bytes", args: "-n 4M", out: 1, bytes: 4 << 20},
+	{name: "bytes of four", args: "-n 4M -P 4", out: 4, bytes: 4 << 20},
+	{name: "few bytes", args: "-n 1000 -l 1000", out: 1, bytes: 1000},
+	{name: "window", args: "-n 1M -w 64K", out: 1, bytes: 1 << 20},
+	{name: "mss", args: "-n 1M -M 1000", out: 1, bytes: 1 << 20},
+	{name: "congestion", args: "-n 1M -C reno", out: 1, bytes: 1 << 20},
+	{name: "omit", args: "-t 1 -O 1 -b 8M", out: 1},
+	{name: "omit in reverse", args: "-t 1 -O 1 -b 8M -R", in: 1},
+	{name: "ipv6", args: "-6 -n 1M", out: 1, bytes: 1 << 20},
+}
+
+// hostOf is host b as arguments want it.
+func hostOf(args string) string {
+	if args[:2] == "-6" {
+		return "fd77::2"
+	}
+	return "10.77.0.2"
+}
+
+func TestTCPClientOfStockServer(t *testing.T) {
+	for _, test := range tcpTests {
+		t.Run(test.name, func(t *testing.T) {
+			s := meet(t, lab.Config{})
+			server := s.serve("iperf3 -s -1 -J")
+			ours := s.client(0, "linerate test --tcp --json "+hostOf(test.args)+" "+test.args).ours()
+			theirs := server.exit(0).stock().End
+			d := first(ours)
+			if test.out > 0 {
+				// It closes its sockets with what it has not read by then.
+				if d.Receiver == nil {
+					t.Fatal("what the server received is absent")
+				}
+				s.equal("received there", d.Receiver.PayloadBytes, theirs.SumReceived.Bytes)
+				if d.Receiver.PayloadBytes > d.Sender.PayloadBytes+omitSlack {
+					t.Errorf("%d bytes arrived of %d", d.Receiver.PayloadBytes, d.Sender.PayloadBytes)
+				}
+				if test.bytes > 0 {
+					s.equal("asked", test.bytes, d.Sender.PayloadBytes)
+				}
+				d = reverseOf(ours)
+			}
+			if test.in > 0 {
+				sent := theirs.SumSent
+				if test.out > 0 {
+					sent = theirs.SumSentBidirReverse
+				}
+				s.equal("sent there", sent.Bytes, d.Sender.PayloadBytes)
+				if d.Receiver.PayloadBytes == 0 || d.Receiver.PayloadBytes > d.Sender.PayloadBytes+omitSlack {
+					t.Errorf("%d bytes arrived of %d", d.Receiver.PayloadBytes, d.Sender.PayloadBytes)
+				}
+			}
+			s.equal("streams", uint64(test.out+test.in), uint64(len(ours.Streams)), uint64(len(theirs.Streams)))
+		})
+	}
+}
+
+func TestStockTCPClientOfServer(t *testing.T) {
+	for _, test := range tcpTests {
+		t.Run(test.name, func(t *testing.T) {
+			s := meet(t, lab.Config{})
+			server := s.serve("linerate serve --one-off --json")
+			theirs := s.client(0, "iperf3 -J -c "+hostOf(test.args)+" "+test.args).stock().End
+			ours := server.exit(0).ours()
+			d := first(ours)
+			if test.out > 0 {
+				s.equal("received", theirs.SumReceived.Bytes, d.Receiver.PayloadBytes)
+				if omitted := ours.Config.OmitS > 0 || test.name == "omit"; !omitted {
+					s.equal("sent and received", theirs.SumSent.Bytes, d.Receiver.PayloadBytes)
+				}
+				if test.bytes > 0 && d.Receiver.PayloadBytes < test.bytes {
+					t.Errorf("%d bytes arrived of %d", d.Receiver.PayloadBytes, test.bytes)
+				}
+				d = reverseOf(ours)
+			}
+			if test.in > 0 {
+				sent := theirs.SumSent
+				if test.out > 0 {
+					sent = theirs.SumSentBidirReverse
+				}
+				s.equal("sent", sent.Bytes, d.Sender.PayloadBytes)
+			}
+			s.equal("streams", uint64(test.out+test.in), uint64(len(ours.Streams)))
+		})
+	}
+}
+
+// omitSlack is what may be under way when either end begins to count: with -O each
+// does so by its own clock.
+const omitSlack = 4 << 20
+
+// reverseOf is the second direction of a report.
+func reverseOf(r *result.Report) result.Direction {
+	if r.Reverse == nil {
+		return result.Direction{}
+	}
+	return *r.Reverse
+}
