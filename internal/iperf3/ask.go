@@ -47,5 +47,7 @@ type Finding struct {
 	Reverse  *result.Direction `json:"reverse,omitempty"`
 	Hosts    []result.Host     `json:"hosts,omitempty"`
 	Warnings []string          `json:"warnings,omitempty"`
-	Error    string            `json:"error,omitempty"`
+	// Intervals are those that no News told of: they ended with the test.
+	Intervals []result.Interval `json:"intervals,omitempty"`
+	Error     string            `json:"error,omitempty"`
 }

@@ -58,18 +58,21 @@ type server struct {
 	in, out leg // nil where nothing goes that way
 	conduct *conductor
 	control *control
-	teller  *teller // nil towards a stock client
+	teller  *teller           // nil towards a stock client
+	untold  []result.Interval // that came too late for it
 }
 
 // told is an observer that tells the client what it sees.
 type told struct {
 	Observer
-	*teller
+	*server
 }
 
 func (t told) Interval(r *result.Report, iv *result.Interval) {
 	t.Observer.Interval(r, iv)
-	t.tell(iperf3.News{Interval: iv})
+	if !t.teller.tell(iperf3.News{Interval: iv}) {
+		t.untold = append(t.untold, *iv)
+	}
 }
 
 // Answer runs one test that a client asked for. A report comes back whenever the
@@ -326,7 +329,7 @@ func (s *server) run(ctx context.Context) error {
 		patience = lifeless
 		s.teller = newTeller(s.Conn)
 		defer s.teller.hush()
-		s.conduct.board.o = told{s.o, s.teller}
+		s.conduct.board.o = told{s.o, s}
 	}
 	s.conduct.board.parts = len(legs)
 	s.control = hear(s.Conn, patience, iperf3.TestEnd, func(*iperf3.News) {})

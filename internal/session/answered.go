@@ -77,7 +77,7 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 		reverse.Sender = out.sent()
 	}
 	s.conduct.board.end()
-	found := &iperf3.Finding{Hosts: s.rep.Hosts, Warnings: s.rep.Warnings}
+	found := &iperf3.Finding{Hosts: s.rep.Hosts, Warnings: s.rep.Warnings, Intervals: s.untold}
 	if s.in != nil {
 		found.Forward = &result.Direction{Receiver: forward.Receiver, Ledger: forward.Ledger}
 	}

@@ -156,15 +156,17 @@ func newTeller(conn *iperf3.Conn) *teller {
 	return t
 }
 
-// tell sends news, unless it is too late for them. Why they can't be sent, whoever
-// reads the connection finds out.
-func (t *teller) tell(n iperf3.News) {
+// tell sends news; false if it is too late for them. Why they can't be sent,
+// whoever reads the connection finds out.
+func (t *teller) tell(n iperf3.News) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
 	case <-t.done:
+		return false
 	default:
 		_ = t.conn.WriteExtra(n)
+		return true
 	}
 }
 
