@@ -52,6 +52,10 @@ func TestPairUDP(t *testing.T) {
 		{name: "omit", args: "-O 1 -t 1 -b 2M", out: true},
 		{name: "omit in reverse", args: "-R -O 1 -t 1 -b 2M", in: true},
 		{name: "omit both ways", args: "--bidir -O 1 -t 1 -b 2M", out: true, in: true},
+		{name: "omit of two", args: "-P 2 -O 1 -t 1 -b 4M", out: true, wire: lab.Impairment{DropEvery: 4}},
+		{name: "omit and lost in reverse", args: "-R -O 1 -t 1 -b 4M", in: true, back: lab.Impairment{DropEvery: 4}},
+		{name: "omit and count in the kernel", args: "-P 2 --rx ebpf -O 1 -t 1 -b 4M", out: true, wire: lab.Impairment{DropEvery: 4}},
+		{name: "omit at full speed", args: "--path udp -b max -l 1000 -O 1 -t 1", out: true},
 	}
 	for _, path := range []string{"udp", "packet", "ring", "afxdp"} {
 		for _, rx := range []string{"udp", "packet", "ebpf"} {
@@ -73,10 +77,15 @@ func TestPairUDP(t *testing.T) {
 			counted := !strings.Contains(test.args, "8192") // fragments are not
 			check := func(what string, counts lab.ImpairCounts) {
 				sent, _, lost := s.whole(what, d)
-				if counted && !strings.Contains(test.args, "-O") {
+				s.equal(what+": sent, there", sent, there.Sender.Packets)
+				s.intervals(ours, what, d)
+				if strings.Contains(test.args, "-O") {
+					s.omitted(what, sent, lost, counts)
+					return
+				}
+				if counted {
 					s.equal(what+": sent and passed", sent, counts.Seen)
 				}
-				s.equal(what+": sent, there", sent, there.Sender.Packets)
 				s.equal(what+": lost", lost, counts.Dropped)
 				s.equal(what+": duplicates", d.Receiver.Duplicates, counts.Duplicated)
 				s.equal(what+": reordered", d.Receiver.Reordered, counts.Swapped)
@@ -86,7 +95,6 @@ func TestPairUDP(t *testing.T) {
 				if strings.Contains(test.args, "verify") && (d.Receiver.Corrupt == nil || *d.Receiver.Corrupt != 0) {
 					s.Errorf("%s: corrupt: %v", what, d.Receiver.Corrupt)
 				}
-				s.intervals(ours, what, d)
 			}
 			if test.out {
 				check("forward", to)
@@ -96,6 +104,22 @@ func TestPairUDP(t *testing.T) {
 				check("reverse", from)
 			}
 		})
+	}
+}
+
+// omitted wants a test without its first half to have its share of what was lost on
+// the way: each n-th packet, to one.
+func (s *stage) omitted(what string, sent, lost uint64, counts lab.ImpairCounts) {
+	s.Helper()
+	if sent == 0 || sent >= counts.Seen {
+		s.Errorf("%s: %d of %d packets count", what, sent, counts.Seen)
+	}
+	if counts.Dropped == 0 && counts.Superframes == 0 {
+		s.equal(what+": lost", lost, 0)
+		return
+	}
+	if share := sent * counts.Dropped / counts.Seen; lost > share+1 || lost+1 < share {
+		s.Errorf("%s: %d of %d lost, want %d", what, lost, sent, share)
 	}
 }
 

@@ -46,6 +46,7 @@ type Receive struct {
 	Limits   rx.Limits
 	Report   result.Config // what the report says of it
 	Warnings []string
+	Warmup   bool           // what comes before the test counts has flows of its own: see SendRequest
 	Streams  []probe.Source // of a coordinated test, in their order; intervals tell of each
 	Interval time.Duration  // between lines of the report, set by the caller; 0 for none
 	Omit     time.Duration  // at the start, which no total holds; set by a coordinated test

@@ -59,6 +59,10 @@ type SendRequest struct {
 	Format  probe.Format
 	Pattern probe.Pattern // must be given
 
+	// Warmup gives what leaves before the test counts flows of its own: as many
+	// again, numbered behind the others.
+	Warmup bool
+
 	SrcPort            uint16 // of flow 0; 0 for any
 	SrcPorts, DstPorts int    // ports in a row that the flows take in turn; see frame.Headers
 
@@ -78,6 +82,7 @@ type Send struct {
 	Stack    units.Stack   // headers around the payloads
 	Report   result.Config // what the report says of it
 	Warnings []string
+	Warmup   bool          // see SendRequest
 	PerFlow  bool          // intervals tell of each flow, too; for packets of one size
 	Interval time.Duration // between lines of the report, set by the caller; 0 for none
 	Omit     time.Duration // at the start, which no total holds; set by a coordinated test
@@ -99,7 +104,8 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 			Bypass:     onlyQueues(to.route.Link.Qdisc),
 			NoGSO:      r.NoGSO,
 		},
-		Stack: units.Stack{IPv6: to.addr.Is6()},
+		Stack:  units.Stack{IPv6: to.addr.Is6()},
+		Warmup: r.Warmup,
 	}
 	if r.VLAN != nil {
 		s.Stack.VLANTags = 1
@@ -299,7 +305,11 @@ func (s *Send) build(r *SendRequest, h frame.Headers) error {
 		Run:        uint16(1 + rand.N(65535)),
 		WallOffset: linux.WallOffset(),
 	}
-	t, err := frame.New(h, stamper, slices.Compact(sizes), s.Schedule.Flows, r.Pattern)
+	flows := s.Schedule.Flows
+	if r.Warmup {
+		flows *= 2
+	}
+	t, err := frame.New(h, stamper, slices.Compact(sizes), flows, r.Pattern)
 	if err != nil {
 		return &UsageError{"", err.Error()}
 	}

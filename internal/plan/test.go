@@ -146,6 +146,9 @@ func (r *TestRequest) check() error {
 func (t *Test) Sending(ctx context.Context, f probe.Format, port uint16) (*Send, error) {
 	r := t.Request.SendRequest
 	r.Format, r.SrcPort, r.Fragment = f, port, !t.Request.DontFragment
+	if r.Warmup = f == probe.Native && t.Request.Omit > 0; r.Warmup {
+		r.SrcPorts = t.Streams()
+	}
 	if t.Request.Reverse {
 		r.Path, r.VLAN, r.SrcMAC, r.DstMAC = "udp", nil, nil, nil // of the end that sends, not of this one
 	}
@@ -172,6 +175,7 @@ func (t *Test) Receiving(ctx context.Context, f probe.Format, port uint16) (*Rec
 		return nil, err
 	}
 	p.Interval, p.Omit = t.Interval, t.Request.Omit
+	p.Warmup = f == probe.Native && p.Omit > 0
 	return p, nil
 }
 

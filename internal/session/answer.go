@@ -372,13 +372,17 @@ func (s *server) legs() []leg {
 	if s.in != nil {
 		since(s.in, time.Now())
 	}
+	in := s.in
+	if in != nil && s.ask != nil {
+		in = patient{in}
+	}
 	switch {
 	case s.out == nil:
-		return []leg{s.in}
-	case s.in == nil:
+		return []leg{in}
+	case in == nil:
 		return []leg{s.out}
 	}
-	return []leg{s.in, turned{s.out}}
+	return []leg{in, turned{s.out}}
 }
 
 func (s *server) close() {

@@ -102,12 +102,9 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 func (s *server) accountIn(d *result.Direction, theirs *iperf3.Results) (err error) {
 	switch in := s.in.(type) {
 	case *receiving:
-		if theirs != nil && len(theirs.Streams) >= len(in.plan.Streams) {
-			sent := make([]uint64, len(in.plan.Streams))
-			for i := range sent {
-				sent[i] = uint64(max(theirs.Streams[i].Packets, 0))
-			}
-			err = in.tell(sent)
+		if theirs != nil {
+			in.tell(theirs.Streams)
+			err = in.await()
 		}
 		var unsettled, unbalanced error
 		d.Receiver, unsettled = in.settle(func(iv result.Interval) { s.conduct.board.add(0, iv) })

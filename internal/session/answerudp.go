@@ -23,7 +23,7 @@ func (s *server) planUDP(ctx context.Context) (func(context.Context) error, erro
 		if receive, err = plan.ResolveReceive(ctx, r); err != nil {
 			return nil, err
 		}
-		receive.Interval, receive.Omit = s.interval(), s.omit()
+		receive.Interval, receive.Omit, receive.Warmup = s.interval(), s.omit(), s.warms()
 		s.rep.Config.RX = receive.Report.RX
 	}
 	if out > 0 {
@@ -88,6 +88,9 @@ func (s *server) format() probe.Format {
 	return probe.IPerf3
 }
 
+// warms reports whether what is omitted has flows of its own, as between linerates.
+func (s *server) warms() bool { return s.ask != nil && s.omit() > 0 }
+
 // ownWindow is the socket buffer of a test that asks for none.
 const ownWindow = 4 << 20
 
@@ -120,7 +123,7 @@ func (s *server) sendRequest(port uint16) (plan.SendRequest, error) {
 		Host: s.Remote.Addr().String(), Port: int(port), Bind: s.Local.Addr().String(),
 		SrcPort: s.Local.Port(), SrcPorts: 1, DstPorts: s.Params.Parallel, Flows: s.Params.Parallel,
 		Format: s.format(), Pattern: pattern, Window: s.window(), TOS: uint8(s.Params.TOS), Payload: s.Params.Len,
-		Fragment: !s.Params.DontFragment, Duration: s.duration(), Rate: units.Rate{Unit: units.Max}, Path: "udp",
+		Warmup: s.warms(), Fragment: !s.Params.DontFragment, Duration: s.duration(), Rate: units.Rate{Unit: units.Max}, Path: "udp",
 	}
 	if s.ask == nil {
 		if s.Params.Bandwidth > 0 {

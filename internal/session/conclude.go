@@ -174,7 +174,7 @@ func (c *client) reportOut(d *result.Direction, theirs []iperf3.StreamResult) er
 			d.Receiver = stockReceiver(out, theirs)
 			d.Ledger = unexplained(d)
 		}
-		if d.Receiver != nil && d.Receiver.ArrivedPackets != nil && d.Receiver.Unique+d.Receiver.Lost != d.Sender.Packets && !c.omits() {
+		if d.Receiver != nil && d.Receiver.ArrivedPackets != nil && d.Receiver.Unique+d.Receiver.Lost != d.Sender.Packets {
 			return fmt.Errorf("the account does not add up: %d sent here are not %d unique and %d lost there", d.Sender.Packets, d.Receiver.Unique, d.Receiver.Lost)
 		}
 	case *tcpSending:
@@ -186,9 +186,6 @@ func (c *client) reportOut(d *result.Direction, theirs []iperf3.StreamResult) er
 	return nil
 }
 
-// omits reports whether the first seconds of the test are left out.
-func (c *client) omits() bool { return c.plan.Request.Omit > 0 }
-
 // reportIn is what the server sent and this end received.
 func (c *client) reportIn(d *result.Direction, theirs []iperf3.StreamResult, all *iperf3.Results) (err error) {
 	show := func(iv result.Interval) { c.conduct.board.add(0, iv) }
@@ -197,11 +194,7 @@ func (c *client) reportIn(d *result.Direction, theirs []iperf3.StreamResult, all
 	}
 	switch in := c.in.(type) {
 	case *receiving:
-		if len(theirs) == len(in.plan.Streams) {
-			for i, t := range theirs {
-				in.tracker.Sent(uint16(i), in.plan.Streams[i], uint64(max(t.Packets, 0)))
-			}
-		}
+		in.tell(theirs)
 		var unbalanced error
 		d.Receiver, err = in.settle(show)
 		d.Ledger, unbalanced = in.account(d, c.rep.Hosts)

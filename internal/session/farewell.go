@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"linerate/gen"
-	"linerate/gen/pace"
 	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
@@ -17,10 +16,9 @@ const (
 	finPerFlow = 3
 )
 
-// farewell tells the receiver that the sender is done and how much it sent, in
+// farewell tells the receiver that the sender is done and how much each flow sent, in
 // the words of the format; iperf3's datagrams have none.
-func farewell(s gen.Sender, p *plan.Send, pacer *pace.Pacer) error {
-	sent := pacer.SentPerFlow()
+func farewell(s gen.Sender, p *plan.Send, sent []uint64) error {
 	switch p.Config.Template.Stamper.Format {
 	case probe.Native:
 		return sendMarkers(s, endMarker(p.Config.Template.Stamper.Run, sent))

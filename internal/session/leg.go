@@ -174,6 +174,20 @@ func turn(show func(result.Interval)) func(result.Interval) {
 	}
 }
 
+// patient is a leg that what ends the test does not end at once: the sender's own
+// last word may still be on its way.
+type patient struct{ leg }
+
+// lastWord is how long that may take.
+const lastWord = 500 * time.Millisecond
+
+func (p patient) run(ctx context.Context, show func(result.Interval)) error {
+	longer, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWord, stop) })()
+	return p.leg.run(longer, show)
+}
+
 // since lets the intervals of a receiving leg count from the start of the test.
 func since(l leg, start time.Time) {
 	if r, ok := l.(*receiving); ok {

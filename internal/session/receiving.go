@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"linerate/internal/iperf3"
 	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
@@ -89,7 +90,7 @@ func (r *receiving) run(ctx context.Context, show func(result.Interval)) error {
 
 // tick shows the interval that ends. The worker calls it.
 func (r *receiving) tick(show func(result.Interval)) {
-	t := r.tracker.Totals()
+	t := r.totals()
 	r.packets.Store(t.Packets)
 	at, over := r.lastAt+r.plan.Interval, false
 	if omit := r.plan.Omit; omit > 0 && !r.omitted.over {
@@ -105,6 +106,11 @@ func (r *receiving) tick(show func(result.Interval)) {
 	if over {
 		r.omitted = omitted{at: at, flows: r.streams(), over: true}
 		r.lastAt = 0
+		if r.plan.Warmup { // what counts has flows of its own
+			clear(r.omitted.flows)
+			clear(r.flows)
+			r.lost, r.last = 0, track.Totals{Foreign: t.Foreign}
+		}
 	}
 }
 
@@ -134,11 +140,28 @@ func (r *receiving) interval(t track.Totals, at time.Duration) result.Interval {
 	return shown
 }
 
+// totals are the counts so far: of the warm-up while it lasts, and then of the
+// rest.
+func (r *receiving) totals() track.Totals {
+	t := r.tracker.Totals()
+	if !r.plan.Warmup {
+		return t
+	}
+	t.Counts = track.Counts{}
+	for _, f := range r.streams() {
+		t.Counts.Add(f.Counts)
+	}
+	return t
+}
+
 // streams are the counts of the streams of a coordinated test, in their order.
 func (r *receiving) streams() []track.FlowTotal {
 	totals := make([]track.FlowTotal, len(r.plan.Streams))
 	for _, f := range r.tracker.FlowTotals() {
 		i := int(f.Number)
+		if r.plan.Warmup && !r.omitted.over {
+			i -= len(totals)
+		}
 		if r.plan.Track.Format != probe.Native {
 			i = slices.Index(r.plan.Streams, f.From)
 		}
@@ -209,13 +232,26 @@ func (r *receiving) catchUp() error {
 	return nil
 }
 
-// tell has the senders' counts of the streams, and waits a while for what is
-// missing. It is for after run.
-func (r *receiving) tell(sent []uint64) error {
-	r.sent = sent
-	for i, n := range sent {
-		r.tracker.Sent(uint16(i), r.plan.Streams[i], n)
+// tell has what the sender says of each stream. It is for after run.
+func (r *receiving) tell(sender []iperf3.StreamResult) {
+	n := len(r.plan.Streams)
+	if len(sender) < n {
+		return
 	}
+	r.sent = make([]uint64, n)
+	for i := range r.sent {
+		packets, omitted := uint64(max(sender[i].Packets, 0)), uint64(max(sender[i].OmittedPackets, 0))
+		if r.plan.Warmup {
+			packets -= min(packets, omitted)
+			r.tracker.Sent(uint16(n+i), probe.Source{}, omitted)
+		}
+		r.sent[i] = packets
+		r.tracker.Sent(uint16(i), r.plan.Streams[i], packets)
+	}
+}
+
+// await waits a while for what the sender is known to have sent and is missing.
+func (r *receiving) await() error {
 	if r.settled() {
 		return nil
 	}
@@ -224,11 +260,12 @@ func (r *receiving) tell(sent []uint64) error {
 	return err
 }
 
-// settled reports whether the path counts in the kernel, and so has ended with run:
-// what came later was not counted.
+// settled reports whether nothing more is to be had of the receiver: it has waited
+// for what was missing after the sender's last word, or counts in the kernel no
+// longer.
 func (r *receiving) settled() bool {
 	_, counter := r.receiver.(rx.Counter)
-	return counter
+	return counter || r.reason == rx.Finished
 }
 
 // length is the time that the totals are of.

@@ -21,7 +21,10 @@ func (s *sending) results(first int) []iperf3.StreamResult {
 	var all []iperf3.StreamResult
 	for i, packets := range s.pacer.SentPerFlow() {
 		var omitted uint64
-		if i < len(s.omittedFlows) {
+		switch {
+		case s.warmup != nil:
+			omitted = s.warmup.flows[i]
+		case i < len(s.omittedFlows):
 			omitted = s.omittedFlows[i]
 		}
 		all = append(all, iperf3.StreamResult{

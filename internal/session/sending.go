@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,7 @@ type sending struct {
 	begun     time.Time // run's own
 	last      left      // at the end of the last interval
 	omitted   left      // at the end of the seconds that no total holds
+	warmup    *warmup   // of a test between two linerates; nil for none
 
 	lastFlows, omittedFlows []uint64 // packets of each flow at these times, where intervals tell of flows
 
@@ -53,11 +55,19 @@ type left struct {
 
 // openSending opens the path of a plan.
 func openSending(p *plan.Send) (*sending, error) {
+	if p.Warmup {
+		p.Config.Sockets = slices.Concat(p.Config.Sockets, p.Config.Sockets)
+	}
 	sender, err := p.Path.Open(&p.Config)
 	if err != nil {
 		return nil, plan.OpenError(err)
 	}
 	s := &sending{plan: p, sender: sender, opened: time.Now()}
+	if p.Warmup {
+		s.warmup = &warmup{
+			Sender: sender, length: p.Omit, unpaced: p.Schedule.MicroRate == 0, flows: make([]uint64, p.Schedule.Flows),
+		}
+	}
 	if p.PerFlow {
 		s.published.Flows = make([]atomic.Uint64, p.Schedule.Flows)
 		s.lastFlows = make([]uint64, p.Schedule.Flows)
@@ -93,16 +103,22 @@ func (s *sending) socket() *result.Socket {
 
 func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
 	s.begun = time.Now().Add(leadTime)
-	s.pacer = pace.NewPacer(s.plan.Schedule, linux.Monotonic()+int64(leadTime))
+	start := linux.Monotonic() + int64(leadTime)
+	s.pacer = pace.NewPacer(s.plan.Schedule, start)
+	sender := s.sender
+	if s.warmup != nil {
+		s.warmup.start = start
+		sender = s.warmup
+	}
 	done := make(chan error, 1)
-	go func() { done <- gen.Transmit(ctx, s.sender, s.pacer, &s.published) }()
+	go func() { done <- gen.Transmit(ctx, sender, s.pacer, &s.published) }()
 
 	ticks := newTicks(s.begun, s.plan.Interval, s.plan.Omit)
 	defer ticks.stop()
 	for {
 		select {
 		case err := <-done:
-			if s.plan.Interval > 0 && s.published.Packets.Load() > s.last.packets {
+			if packets, _ := s.left(); s.plan.Interval > 0 && packets > s.last.packets {
 				show(s.interval(time.Since(s.begun)))
 			}
 			s.failed = err != nil
@@ -116,20 +132,31 @@ func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
 			if ticks.restarted() {
 				s.omitted, s.begun = s.last, ticks.begun
 				s.omitted.at, s.last.at = at, 0
+				if s.warmup != nil {
+					s.last.packets, s.last.bytes = 0, 0
+				}
 				copy(s.omittedFlows, s.lastFlows)
 			}
 		}
 	}
 }
 
+// left is what left so far: of the warm-up while it lasts, and then of the rest.
+func (s *sending) left() (packets, bytes uint64) {
+	switch {
+	case s.warmup == nil:
+		return s.published.Packets.Load(), s.published.PayloadBytes.Load()
+	case s.omitted.at == 0:
+		return s.warmup.before.packets.Load(), s.warmup.before.bytes.Load()
+	}
+	return s.warmup.after.packets.Load(), s.warmup.after.bytes.Load()
+}
+
 // interval is what left since the last one.
 func (s *sending) interval(at time.Duration) result.Interval {
 	length := at - s.last.at
-	now := left{
-		at:      at,
-		packets: s.published.Packets.Load(), bytes: s.published.PayloadBytes.Load(),
-		late: s.published.Late.Load(), short: s.published.Shortfall.Load(),
-	}
+	now := left{at: at, late: s.published.Late.Load(), short: s.published.Shortfall.Load()}
+	now.packets, now.bytes = s.left()
 	packets, bytes := now.packets-s.last.packets, now.bytes-s.last.bytes
 	iv := result.Interval{StartS: s.last.at.Seconds(), EndS: at.Seconds(), Sender: &result.SenderInterval{
 		PayloadBytes: bytes,
@@ -180,7 +207,7 @@ func (s *sending) finish() error {
 		err = nil
 	}
 	s.stats = s.pacer.Finish()
-	if untold := farewell(s.sender, s.plan, s.pacer); untold != nil && err == nil && !s.failed {
+	if untold := farewell(s.sender, s.plan, s.perFlow()); untold != nil && err == nil && !s.failed {
 		s.notes = append(s.notes, fmt.Sprintf("the receiver was not told the end: %v", untold))
 	}
 	if g, ok := s.sender.(gen.Segmenter); ok {
@@ -195,10 +222,25 @@ func (s *sending) finish() error {
 	return err
 }
 
+// perFlow is what each flow sent, as the receiver numbers them.
+func (s *sending) perFlow() []uint64 {
+	sent := s.pacer.SentPerFlow()
+	if s.warmup != nil {
+		return s.warmup.counts(sent)
+	}
+	return sent
+}
+
 // sent is what left in all, less what was omitted.
 func (s *sending) sent() *result.Sender {
 	packets, bytes := s.stats.Packets-s.omitted.packets, s.stats.PayloadBytes-s.omitted.bytes
 	span := s.stats.Span - s.omitted.at
+	if s.warmup != nil {
+		packets, bytes = s.warmup.after.packets.Load(), s.warmup.after.bytes.Load()
+		if packets == 0 {
+			span = 0
+		}
+	}
 	r := &result.Sender{
 		PayloadBytes: bytes,
 		Seconds:      span.Seconds(),

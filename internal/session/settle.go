@@ -16,6 +16,9 @@ import (
 // settle closes the account of a receiver, and shows as the last interval what its
 // end brought. What comes back with an error is what could be saved.
 func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, error) {
+	if r.plan.Warmup {
+		r.tracker.Keep(len(r.plan.Streams))
+	}
 	stack, last := r.stack(), r.tracker.Totals()
 	res, err := r.tracker.Finish(readClock().beside(r.tracker.End()))
 	r.leaveOut(&res.Summary)

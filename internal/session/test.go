@@ -374,6 +374,7 @@ func (c *client) run(ctx context.Context) error {
 		c.conduct.board.parts++
 		patience = lifeless
 		c.teller = newTeller(c.conn)
+		defer context.AfterFunc(ctx, c.end)() // so that its last word comes soon
 	}
 	c.control = hear(c.conn, patience, iperf3.ExchangeResults, func(n *iperf3.News) {
 		if n.Interval != nil {
@@ -386,18 +387,21 @@ func (c *client) run(ctx context.Context) error {
 
 // legs are the directions of the test that this end has a part in.
 func (c *client) legs() []leg {
-	switch {
-	case c.in == nil:
-		return []leg{c.out}
-	case c.out == nil:
-		return []leg{c.in}
+	out, in := c.out, c.in
+	if in != nil && !c.stock() {
+		in = patient{in}
 	}
-	out := c.out
+	switch {
+	case in == nil:
+		return []leg{out}
+	case out == nil:
+		return []leg{in}
+	}
 	if c.stock() {
 		// It sends until it is told to stop, and then hears nothing more.
-		out = lasting{c.out, c.end}
+		out = lasting{out, c.end}
 	}
-	return []leg{out, turned{c.in}}
+	return []leg{out, turned{in}}
 }
 
 // lasting is a leg at whose end something is to happen.

@@ -106,7 +106,7 @@ func (f *flow) summary() Summary {
 func (t *Tracker) total() Summary {
 	sum := Summary{First: t.first, Last: t.last, JitterNS: meanJitter(t.flows)}
 	for _, f := range t.flows {
-		sum.add(f.Counts)
+		sum.Add(f.Counts)
 		sum.ReorderExtentMax = max(sum.ReorderExtentMax, f.extent)
 		sum.Bursts.merge(&f.bursts)
 		sum.IPDVUndefined += f.vary.undefined

@@ -257,7 +257,7 @@ func compare(t interface {
 		distribution(t, "flow's ipdv", f.IPDV, m.ipdv, 0)
 		delays, ipdv = append(delays, m.delays...), append(ipdv, m.ipdv...)
 		f.Delay, f.IPDV, f.PDV = nil, nil, nil
-		total.add(f.Counts)
+		total.Add(f.Counts)
 		total.Bursts.merge(&f.Bursts)
 		total.ReorderExtentMax = max(total.ReorderExtentMax, f.ReorderExtentMax)
 		if firsts[f.Number] > 0 { // resumed: it had a first packet before these

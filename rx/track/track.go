@@ -58,7 +58,8 @@ type Counts struct {
 	Corrupt            uint64 // of Packets, those whose payload differs from the pattern
 }
 
-func (c *Counts) add(o Counts) {
+// Add sums counts up.
+func (c *Counts) Add(o Counts) {
 	c.Packets += o.Packets
 	c.PayloadBytes += o.PayloadBytes
 	c.Unique += o.Unique
@@ -315,7 +316,7 @@ func (t *Tracker) OtherRuns() uint64 { return t.otherRuns }
 func (t *Tracker) Totals() Totals {
 	sum := Totals{Foreign: t.foreign, JitterNS: meanJitter(t.flows), First: t.first, Last: t.last}
 	for _, f := range t.flows {
-		sum.add(f.counts())
+		sum.Add(f.counts())
 	}
 	return sum
 }

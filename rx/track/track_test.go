@@ -514,7 +514,7 @@ func FuzzDatagram(f *testing.F) {
 		}
 		var flows Counts
 		for _, f := range r.Flows {
-			flows.add(f.Counts)
+			flows.Add(f.Counts)
 			if f.Sent != nil && *f.Sent != f.Unique+f.Lost {
 				t.Errorf("flow %d: sent %d, %+v", f.Number, *f.Sent, f.Counts)
 			}
