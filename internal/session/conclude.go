@@ -37,12 +37,9 @@ var errAbandoned = errors.New("no results")
 
 // exchange swaps results with the server; nil if it has none to give.
 func (c *client) exchange(ctx context.Context, failed error) (*iperf3.Results, error) {
-	patience := messagePatience
+	patience := resultPatience
 	if ctx.Err() != nil || failed != nil {
 		patience = partingPatience
-	}
-	if c.control == nil {
-		return nil, errAbandoned // it never began
 	}
 	if c.stock() && c.out != nil && !c.plan.Request.TCP {
 		time.Sleep(stockDrain)

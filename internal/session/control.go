@@ -20,6 +20,9 @@ const (
 	hangUpPatience = 500 * time.Millisecond
 	// messagePatience is how long a peer may take over a message that is due.
 	messagePatience = 30 * time.Second
+	// resultPatience is how long the peer may take over its results: it waits for what
+	// is on its way no longer than a second.
+	resultPatience = 10 * time.Second
 	// heartbeat is how often two linerates tell each other that they are there.
 	heartbeat = time.Second
 	// lifeless is how long one may say nothing. What a test does to the network it

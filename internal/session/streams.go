@@ -170,7 +170,7 @@ func greet(ctx context.Context, conn *net.UDPConn, again []byte) error {
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("no answer over UDP from %s within %v: a firewall may hold UDP back", conn.RemoteAddr(), helloPatience)
+	return &plan.PeerError{Err: fmt.Errorf("no answer over UDP from %s within %v: a firewall may hold UDP back", conn.RemoteAddr(), helloPatience)}
 }
 
 // answered waits for the server's reply until the socket's deadline.

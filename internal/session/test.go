@@ -195,7 +195,7 @@ func (c *client) prepare(ctx context.Context) error {
 	}
 	// A linerate server waits until all is open here.
 	if !c.stock() {
-		if err := expect(c.conn, iperf3.TestStart, nil); err != nil {
+		if err := c.due(iperf3.TestStart); err != nil {
 			return err
 		}
 	}
@@ -203,14 +203,26 @@ func (c *client) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !c.stock() {
-		if err := c.conn.WriteState(iperf3.TestStart); err != nil {
-			return controlError(err)
-		}
-	}
 	c.rep.Streams = c.streams.describe()
-	c.conduct, err = newConductor(c.rep, c.o, c.role(), c.plan.IfIndex, legFlow(c.in, c.out))
-	return err
+	if c.conduct, err = newConductor(c.rep, c.o, c.role(), c.plan.IfIndex, legFlow(c.in, c.out)); err != nil {
+		return err
+	}
+	if c.stock() {
+		if err := c.due(iperf3.TestStart); err != nil {
+			return err
+		}
+	} else if err := c.conn.WriteState(iperf3.TestStart); err != nil {
+		return controlError(err)
+	}
+	return c.due(iperf3.TestRunning)
+}
+
+// due waits for a state before the test; a server that says something else refuses.
+func (c *client) due(state iperf3.State) error {
+	if err := expect(c.conn, state, nil); err != nil {
+		return &plan.PeerError{Err: fmt.Errorf("%s: %w", c.plan.Peer, err)}
+	}
+	return nil
 }
 
 // limitToStock refuses what an iperf3 server cannot do, and tells what it leaves
@@ -345,16 +357,8 @@ func (c *client) lasting() time.Duration {
 	return 0
 }
 
-// run waits for the start and runs the legs until the test is over.
+// run runs the legs until the test is over.
 func (c *client) run(ctx context.Context) error {
-	if c.stock() {
-		if err := expect(c.conn, iperf3.TestStart, nil); err != nil {
-			return err
-		}
-	}
-	if err := expect(c.conn, iperf3.TestRunning, nil); err != nil {
-		return err
-	}
 	c.o.Started(c.rep)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -366,6 +370,10 @@ func (c *client) run(ctx context.Context) error {
 				end += grace // its own end markers come first
 			}
 			defer time.AfterFunc(end, c.end).Stop()
+			// A server that has nothing to say to that does not keep the test up.
+			defer time.AfterFunc(end+plan.TestDrain, func() {
+				c.conduct.later(running, func() { c.conduct.stop() })
+			}).Stop()
 		}
 	}
 	c.conduct.board.parts = len(legs)
