@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -127,6 +128,27 @@ func TestStopped(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStoppedBeforeItRuns stops a client whose server says nothing.
+func TestStoppedBeforeItRuns(t *testing.T) {
+	s := meet(t, lab.Config{})
+	var l net.Listener
+	if err := s.lab.B().Do(func() (err error) {
+		l, err = net.Listen("tcp", "10.77.0.2:5201")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client := s.start(s.lab.A(), "linerate test 10.77.0.2")
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	client.signal(syscall.SIGTERM)
+	client.within(stopLimit, 130)
 }
 
 // TestVanishedClient kills a stock client, or cuts the wire (row 33): our server is

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"linerate/internal/iperf3"
@@ -38,6 +39,7 @@ type client struct {
 	version  string
 	cookie   iperf3.Cookie
 	conn     *iperf3.Conn
+	begun    func() bool      // keeps the connection open when the context ends; false if it was too late
 	greeting *iperf3.Greeting // nil from a stock server
 	streams  streams
 	out, in  leg // nil where nothing goes that way
@@ -57,7 +59,7 @@ func Test(ctx context.Context, p *plan.Test, version string, o Observer) (*resul
 	c := &client{plan: p, o: o, version: version, cookie: p.Cookie, told: make(chan struct{})}
 	defer c.close()
 	if err := c.connect(ctx); err != nil {
-		return nil, err
+		return nil, c.stopped(ctx, err)
 	}
 	c.rep = newReport("test", version, p.Report, p.Warnings)
 	c.rep.Config.Peer = "iperf3"
@@ -69,13 +71,24 @@ func Test(ctx context.Context, p *plan.Test, version string, o Observer) (*resul
 		c.rep.Warnings = append(c.rep.Warnings, c.greeting.Warnings...)
 	}
 	if err := c.prepare(ctx); err != nil {
-		return nil, err
+		return nil, c.stopped(ctx, err)
+	}
+	if !c.begun() {
+		return nil, ctx.Err()
 	}
 	err := c.settle(ctx, c.run(ctx))
 	if err != nil {
 		c.rep.Error = err.Error()
 	}
 	return c.rep, err
+}
+
+// stopped is why the test can't be: that it was stopped, if it was.
+func (c *client) stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }
 
 // stock reports whether the server is not a linerate.
@@ -102,6 +115,8 @@ func (c *client) connect(ctx context.Context) error {
 	if err := conn.SetKeepAliveConfig(KeepAlive); err != nil {
 		return err
 	}
+	// What stops the test before it runs must not wait for the server's next word.
+	c.begun = context.AfterFunc(ctx, func() { conn.Close() })
 	c.conn = iperf3.NewConn(conn)
 	if err := c.introduce(); err != nil {
 		return &plan.PeerError{Err: fmt.Errorf("%s: %w", c.plan.Peer, err)}
@@ -118,6 +133,10 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		err = fmt.Errorf("%s does not answer within %v: is it up, and TCP port %d open?", c.plan.Peer.Addr(), c.plan.Request.ConnectPatience, c.plan.Peer.Port())
 	} else {
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			err = errno
+		}
 		err = fmt.Errorf("cannot connect to %s: %w (is linerate serve or iperf3 -s running there?)", c.plan.Peer, err)
 	}
 	return &plan.PeerError{Err: err}
