@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -100,6 +101,7 @@ func runServe(ctx context.Context, r plan.ServeRequest, c serve.Config, iperf2Po
 	if c.Gate, err = gate.open(); err != nil {
 		return err
 	}
+	c.Output = asText
 	if c.Local, c.Device, err = plan.ResolveServe(ctx, r); err != nil {
 		return err
 	}
@@ -165,6 +167,18 @@ func (s *serving) Done(client netip.AddrPort, number int, rep *result.Report, er
 	options.Verbose = s.verbose
 	fmt.Fprintf(s.stdio.Out, "test %d of %s\n", number, client.Addr().Unmap())
 	_ = report.NewText(s.stdio.Out, options).Summary(rep)
+}
+
+// asText is a report as a person reads it who sees only text.
+func asText(rep *result.Report) string {
+	var b strings.Builder
+	t := report.NewText(&b, report.Options{})
+	_ = t.Header(rep) // a Builder takes all
+	for i := range rep.Intervals {
+		_ = t.Interval(rep, &rep.Intervals[i])
+	}
+	_ = t.Summary(rep)
+	return b.String()
 }
 
 // say prints a line for a person.

@@ -84,6 +84,7 @@ both ends' numbers stand in the report. UDP unless --tcp is given.`,
 	add(f, &r.TOS, "dscp", "", "", "DSCP", "0..63, 0x2e, EF, AF41, CS5", plan.ParseDSCP)
 	add(f, &r.TTL, "ttl", "", "", "N", "TTL or hop limit (default 64)", within(1, 255))
 	add(f, &r.ConnectPatience, "connect-timeout", "", "5s", "TIME", "how long the server may take to answer", duration(time.Millisecond))
+	f.BoolVar(&r.Extra.GetServerOutput, "get-server-output", false, "show the server's own report as well")
 	f.StringVar(&who.user, "username", "", "name to log in by; the password is taken from LINERATE_PASSWORD, or asked for")
 	f.StringVar(&who.key, "rsa-public-key-path", "", "the server's public key (PEM), with --username")
 	f.BoolVar(&who.pkcs1, "use-pkcs1-padding", false, "log in to an iperf3 before 3.17")

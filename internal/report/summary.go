@@ -31,6 +31,18 @@ func (o Options) summary(b *strings.Builder, r *result.Report) {
 	}
 	o.cpu(b, r.Hosts)
 	o.verdict(b, r.Receiver)
+	serverOutput(b, r)
+}
+
+// serverOutput adds the server's own report.
+func serverOutput(b *strings.Builder, r *result.Report) {
+	own := r.ServerText
+	if r.ServerJSON != nil {
+		own = string(r.ServerJSON)
+	}
+	if own != "" {
+		fmt.Fprintf(b, "\nServer output:\n%s\n", strings.TrimRight(own, "\n"))
+	}
 }
 
 // sent prints what left, and every way in which it was not what was asked for.

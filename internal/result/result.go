@@ -3,6 +3,8 @@
 // counts are exact, ratios are 0..1, and what is unknown is absent.
 package result
 
+import "encoding/json"
+
 // Schema is the version of the report; it grows only when a key changes meaning.
 const Schema = 1
 
@@ -26,7 +28,11 @@ type Report struct {
 	NotHere   []NotHere  `json:"not_here,omitempty"` // paths that compare could not run
 	Findings  []Finding  `json:"findings,omitempty"` // doctor
 	Warnings  []string   `json:"warnings,omitempty"`
-	Error     string     `json:"error,omitempty"`
+	// The server's own report, where it was asked for: text, or of an iperf3 with -J
+	// its JSON.
+	ServerText string          `json:"server_output_text,omitempty"`
+	ServerJSON json.RawMessage `json:"server_output_json,omitempty"`
+	Error      string          `json:"error,omitempty"`
 }
 
 // A Direction is the account of what one end sent to the other.

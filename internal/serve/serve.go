@@ -27,8 +27,9 @@ type Config struct {
 	MaxDuration time.Duration // of a test; 0 for any
 	MaxTests    int           // at once; what comes more is told that the server is busy
 	Allow       []netip.Prefix
-	Gate        *iperf3.Gate // asks for a login; nil for none
-	Tests       int          // after so many, failed ones too, the server ends; 0 for never
+	Gate        *iperf3.Gate                // asks for a login; nil for none
+	Output      func(*result.Report) string // makes what a client reads that asks for the server's output
+	Tests       int                         // after so many, failed ones too, the server ends; 0 for never
 }
 
 // An Observer sees what a server does. It may be called from many goroutines.
@@ -225,7 +226,7 @@ func (s *Server) answer(ctx context.Context, conn *net.TCPConn, control *iperf3.
 	d.local = unmapped(local)
 	return session.Answer(ctx, &session.Call{
 		Conn: control, Params: p, Local: d.local, Remote: unmapped(client), Doorman: d,
-		Version: s.Version, Interval: s.Interval, MaxTime: s.maxTime(p), MaxRate: s.MaxRate,
+		Version: s.Version, Interval: s.Interval, Output: s.Output, MaxTime: s.maxTime(p), MaxRate: s.MaxRate,
 	}, s.o.Test(client, number))
 }
 

@@ -31,6 +31,9 @@ func (s *server) settle(ctx context.Context, failed error) error {
 	}
 	finding, err := s.account(theirs)
 	mine := s.conduct.resultsOf(&s.streams, s.in, s.out)
+	if s.Params.GetServerOutput {
+		mine.ServerOutputText = s.Output(s.rep)
+	}
 	if s.ask != nil {
 		if err != nil {
 			finding.Error = err.Error()

@@ -119,6 +119,7 @@ func (c *client) report(theirs *iperf3.Results) error {
 		} else {
 			c.rep.Hosts = append(c.rep.Hosts, hostOf(c.otherRole(), theirs))
 		}
+		c.rep.ServerText, c.rep.ServerJSON = theirs.ServerOutputText, theirs.ServerOutputJSON
 		n := min(c.streams.out, len(theirs.Streams))
 		out, in = theirs.Streams[:n], theirs.Streams[n:]
 	}
