@@ -91,7 +91,7 @@ func (s *stage) start(h *lab.Host, line string) *program {
 const delay = 20 * time.Millisecond
 
 // password of the tests that log in.
-const password = "open sesame"
+const password = "sesame-open"
 
 // patience with a program on a busy machine.
 const patience = 40 * time.Second

@@ -14,6 +14,7 @@ import (
 	"linerate/internal/probe"
 	"linerate/internal/result"
 	"linerate/internal/tcp"
+	"linerate/internal/units"
 )
 
 // A Doorman hands a server's test the data connections that its client opens.
@@ -123,6 +124,13 @@ func (s *server) prepare(ctx context.Context) error {
 	if s.ask != nil {
 		config.Peer = "linerate"
 	}
+	if rate := s.Params.Bandwidth * int64(s.Params.Parallel); rate > 0 {
+		config.RateBps, config.Layer = float64(rate), units.L4.String()
+	}
+	if d := s.duration(); d > 0 {
+		config.DurationS, config.OmitS = (d - s.omit()).Seconds(), s.omit().Seconds()
+	}
+	config.Bytes, config.TOS = s.Params.Num, s.Params.TOS
 	s.rep = newReport("serve", s.Version, config, nil)
 	var legs func(context.Context) error
 	var err error

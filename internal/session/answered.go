@@ -87,8 +87,11 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 	if s.out != nil {
 		found.Reverse = &result.Direction{Sender: reverse.Sender}
 	}
-	if client.Forward != nil {
+	switch {
+	case client.Forward != nil:
 		forward.Sender = client.Forward.Sender
+	case theirs != nil && s.ask == nil:
+		s.stockClient(&forward, &reverse, theirs)
 	}
 	s.rep.Hosts = append(s.rep.Hosts, client.Hosts...)
 	first := &forward
@@ -99,6 +102,27 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 	}
 	s.rep.Sender, s.rep.Receiver, s.rep.Ledger = first.Sender, first.Receiver, first.Ledger
 	return found, err
+}
+
+// stockClient adds to the report what a stock client tells. What it received over
+// UDP it does not know: it stops counting while packets are on their way.
+func (s *server) stockClient(forward, reverse *result.Direction, theirs *iperf3.Results) {
+	in, _ := s.counts()
+	if in > len(theirs.Streams) {
+		return
+	}
+	overTCP := !s.Params.UDP
+	if in > 0 {
+		forward.Sender = stockSender(theirs.Streams[:in], overTCP, theirs.SenderHasRetransmits == 1)
+	}
+	if overTCP && in < len(theirs.Streams) {
+		reverse.Receiver = stockTCPReceiver(theirs.Streams[in:])
+	}
+	other := "sender"
+	if s.in == nil {
+		other = "receiver"
+	}
+	s.rep.Hosts = append(s.rep.Hosts, hostOf(other, theirs))
 }
 
 // accountIn closes the account of what the client sent.
