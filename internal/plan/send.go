@@ -121,7 +121,7 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 	if r.Burst == 0 && s.Path.Bulk != 0 {
 		s.bulk(o.pps)
 	}
-	if s.Path.Together != nil {
+	if s.Path.Together != nil && !r.Warmup { // a warm-up numbers what leaves burst by burst
 		s.space(r.Burst, o.pps)
 	}
 	// Slower tests have nothing to gain from going past the queue, and stay in
