@@ -1,10 +1,13 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +19,7 @@ type doorman struct {
 	client netip.Addr
 	local  netip.AddrPort // this end of the control connection
 	udp    *udpListener
-	conns  chan *net.TCPConn
+	conns  chan arrived
 	hellos chan netip.AddrPort
 	closed chan struct{}
 	once   sync.Once
@@ -26,13 +29,20 @@ type doorman struct {
 	quiet   []func()                // end the answers to repeated hellos
 }
 
+// arrived is a data connection. Each is heard on a goroutine of its own, so that a
+// later one may be admitted first.
+type arrived struct {
+	conn   *net.TCPConn
+	number int // in the order in which the server accepted
+}
+
 // mostWaiting is how many connections of a test may wait to be taken.
 const mostWaiting = 256
 
 func newDoorman(client netip.Addr, udp *udpListener) *doorman {
 	return &doorman{
 		client: client.Unmap(), udp: udp,
-		conns: make(chan *net.TCPConn, mostWaiting), hellos: make(chan netip.AddrPort, mostWaiting), closed: make(chan struct{}),
+		conns: make(chan arrived, mostWaiting), hellos: make(chan netip.AddrPort, mostWaiting), closed: make(chan struct{}),
 		greeted: make(map[netip.AddrPort]bool),
 	}
 }
@@ -40,14 +50,14 @@ func newDoorman(client netip.Addr, udp *udpListener) *doorman {
 var errOver = errors.New("the test is over")
 
 // admit takes a data connection; false if the test has no more room for it.
-func (d *doorman) admit(conn *net.TCPConn) bool {
+func (d *doorman) admit(conn *net.TCPConn, number int) bool {
 	if conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap() != d.client {
 		return false
 	}
 	select {
 	case <-d.closed:
 		return false
-	case d.conns <- conn:
+	case d.conns <- arrived{conn, number}:
 		return true
 	default:
 		return false
@@ -55,15 +65,23 @@ func (d *doorman) admit(conn *net.TCPConn) bool {
 }
 
 // TCP implements session.Doorman.
-func (d *doorman) TCP(ctx context.Context) (*net.TCPConn, error) {
-	select {
-	case conn := <-d.conns:
-		return conn, nil
-	case <-d.closed:
-		return nil, errOver
-	case <-ctx.Done():
-		return nil, errors.New("the client opened too few data connections")
+func (d *doorman) TCP(ctx context.Context, streams int) (conns []*net.TCPConn, err error) {
+	var all []arrived
+	for len(all) < streams && err == nil {
+		select {
+		case a := <-d.conns:
+			all = append(all, a)
+		case <-d.closed:
+			err = errOver
+		case <-ctx.Done():
+			err = fmt.Errorf("the client opened %d of %d data connections", len(all), streams)
+		}
 	}
+	slices.SortFunc(all, func(a, b arrived) int { return cmp.Compare(a.number, b.number) })
+	for _, a := range all {
+		conns = append(conns, a.conn)
+	}
+	return conns, err
 }
 
 // Expect implements session.Doorman.
@@ -143,8 +161,8 @@ func (d *doorman) close() {
 	d.once.Do(func() { close(d.closed) })
 	for {
 		select {
-		case conn := <-d.conns:
-			conn.Close()
+		case a := <-d.conns:
+			a.conn.Close()
 		default:
 			return
 		}

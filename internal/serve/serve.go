@@ -92,7 +92,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer all.Wait()
 	all.Go(func() { s.udp.serve(s.hello) })
 	s.o.Listening(s.Local)
-	for {
+	for arrival := 0; ; arrival++ {
 		conn, err := s.tcp.AcceptTCP()
 		if ctx.Err() != nil {
 			return nil
@@ -108,7 +108,7 @@ func (s *Server) Serve(ctx context.Context) error {
 			conn.Close()
 			continue
 		}
-		all.Go(func() { s.receive(ctx, conn, stop) })
+		all.Go(func() { s.receive(ctx, conn, arrival, stop) })
 	}
 }
 
@@ -116,8 +116,8 @@ func (s *Server) Serve(ctx context.Context) error {
 const acceptPause = 10 * time.Millisecond
 
 // receive hears who is there: the client of a new test, or a data connection of
-// one that runs.
-func (s *Server) receive(ctx context.Context, conn *net.TCPConn, stop context.CancelFunc) {
+// one that runs. arrival counts what the server accepted.
+func (s *Server) receive(ctx context.Context, conn *net.TCPConn, arrival int, stop context.CancelFunc) {
 	admitted := false
 	leave := sync.OnceFunc(func() { <-s.guests })
 	defer leave()
@@ -138,7 +138,7 @@ func (s *Server) receive(ctx context.Context, conn *net.TCPConn, stop context.Ca
 		return // a port scan or a health check: none of our business
 	}
 	if d := s.doorman(cookie); d != nil {
-		admitted = d.admit(conn)
+		admitted = d.admit(conn, arrival)
 		return
 	}
 	d, number := s.newTest(cookie, client.Addr())

@@ -19,8 +19,9 @@ import (
 
 // A Doorman hands a server's test the data connections that its client opens.
 type Doorman interface {
-	// TCP waits for the client's next data connection, the cookie read.
-	TCP(context.Context) (*net.TCPConn, error)
+	// TCP waits for so many data connections of the client, the cookies read, in the
+	// order in which they were made.
+	TCP(ctx context.Context, streams int) ([]*net.TCPConn, error)
 	// Expect gets ready for the hellos of so many UDP streams, before the client
 	// is told to open them. A hello does not say which test it is of, so tests of
 	// one client take turns.
@@ -220,20 +221,24 @@ func (s *server) accept(ctx context.Context) error {
 	defer cancel()
 	in, out := s.counts()
 	s.streams.out, s.streams.server = in, true
+	if !s.Params.UDP {
+		return s.acceptTCP(ctx, in+out)
+	}
 	for i := range in + out {
-		if s.Params.UDP {
-			conn, err := s.Doorman.UDP(ctx)
-			if err != nil {
-				return fmt.Errorf("stream %d: %w", iperf3.StreamID(i), err)
-			}
-			s.streams.udp = append(s.streams.udp, conn)
-			continue
-		}
-		conn, err := s.Doorman.TCP(ctx)
+		conn, err := s.Doorman.UDP(ctx)
 		if err != nil {
 			return fmt.Errorf("stream %d: %w", iperf3.StreamID(i), err)
 		}
-		s.streams.tcp = append(s.streams.tcp, conn)
+		s.streams.udp = append(s.streams.udp, conn)
+	}
+	return nil
+}
+
+func (s *server) acceptTCP(ctx context.Context, n int) (err error) {
+	if s.streams.tcp, err = s.Doorman.TCP(ctx, n); err != nil {
+		return err
+	}
+	for i, conn := range s.streams.tcp {
 		if err := tcp.Apply(conn, s.options()); err != nil {
 			return fmt.Errorf("stream %d: %w", iperf3.StreamID(i), err)
 		}
