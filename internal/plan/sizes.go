@@ -85,15 +85,15 @@ func (l limits) tooLarge(size, payload int) string {
 	return fmt.Sprintf("%d needs MTU %d; %s has %d", size, l.stack.BytesAt(units.L3, payload), l.whose, l.mtu)
 }
 
-// fragments is how many packets a datagram leaves in: each but the last carries a
-// multiple of 8 bytes behind its header (RFC 791, and RFC 8200 section 4.5 with a
-// fragment header of 8 bytes).
+// fragments is how many packets a datagram leaves in that does not fit one: each
+// but the last carries a multiple of 8 bytes behind its header (RFC 791, and RFC
+// 8200 section 4.5 with a fragment header of 8 bytes).
 func (l limits) fragments(payload int) int {
 	const unit, udpHeader, fragmentHeader = 8, 8, 8
-	room := l.mtu - l.stack.BytesAt(units.L3, 0) + udpHeader
+	last := l.mtu - l.stack.BytesAt(units.L3, 0) + udpHeader
 	if l.stack.IPv6 {
-		room -= fragmentHeader
+		last -= fragmentHeader
 	}
-	room -= room % unit
-	return (payload + udpHeader + room - 1) / room
+	each := last - last%unit
+	return 1 + (payload+udpHeader-last+each-1)/each
 }

@@ -92,3 +92,19 @@ func TestSizesRefused(t *testing.T) {
 		t.Errorf("MTU 40: %v, want a HostError", err)
 	}
 }
+
+func TestFragments(t *testing.T) {
+	v4, v6 := units.Stack{}, units.Stack{IPv6: true}
+	for _, tt := range []struct {
+		stack              units.Stack
+		mtu, payload, want int
+	}{
+		{v4, 1500, 1473, 2}, {v4, 1500, 8192, 6}, {v4, 1500, 65507, 45}, {v4, 9000, 8973, 2},
+		{v6, 1500, 1453, 2}, {v6, 1280, 8192, 7}, {v6, 1500, 65507, 46},
+	} {
+		l := limits{stack: tt.stack, mtu: tt.mtu}
+		if got := l.fragments(tt.payload); got != tt.want {
+			t.Errorf("MTU %d, IPv6 %t: %d bytes leave in %d fragments, want %d", tt.mtu, tt.stack.IPv6, tt.payload, got, tt.want)
+		}
+	}
+}
