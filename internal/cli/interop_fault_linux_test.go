@@ -97,7 +97,7 @@ func TestStopped(t *testing.T) {
 			if strings.Contains(test.args, "--tcp") {
 				time.Sleep(time.Second) // its segments are not counted
 			} else {
-				s.running(40)
+				s.running(200) // about a second: both ends are at it
 			}
 			stopped := server
 			if test.client {
@@ -106,6 +106,9 @@ func TestStopped(t *testing.T) {
 			stopped.signal(test.signal)
 			client.within(test.within, test.status)
 			ours := client.ours()
+			if ours.Config == nil {
+				t.Fatalf("the test is told not to have begun: %s", ours.Error)
+			}
 			d := first(ours)
 			if ours.Config.Direction == "reverse" {
 				if d.Receiver == nil || d.Receiver.PayloadBytes == 0 {
@@ -113,6 +116,9 @@ func TestStopped(t *testing.T) {
 				}
 			} else if d.Sender == nil || d.Sender.PayloadBytes == 0 {
 				t.Error("nothing is told of what was sent until then")
+			}
+			if !test.client && ours.Config.Direction == "forward" && d.Receiver != nil {
+				t.Errorf("%+v is told of a receiver that told nothing", d.Receiver)
 			}
 			if test.says != "" {
 				client.oneLine(test.says)
@@ -218,6 +224,18 @@ func TestRefused(t *testing.T) {
 		s.client(5, "linerate test 10.77.0.2 -t 5").oneLine("duration")
 		s.client(1, "iperf3 -c 10.77.0.2 -u -t 5")
 	})
+}
+
+// TestThreshold loses more than is allowed.
+func TestThreshold(t *testing.T) {
+	for _, server := range []string{stockServer, ourServer} {
+		t.Run(server, func(t *testing.T) {
+			s := meet(t, lab.Config{Impair: &lab.Impairment{DropEvery: 4}})
+			s.serve(server)
+			s.client(3, "linerate test 10.77.0.2 -k 100 -b 5M --fail-loss 20%").oneLine("lost")
+			s.client(0, "linerate test 10.77.0.2 -k 100 -b 5M --fail-loss 30%")
+		})
+	}
 }
 
 // TestLossyStart loses the first datagrams of a stream either way (row 20): the test

@@ -36,6 +36,11 @@ func TestPairUDP(t *testing.T) {
 		{name: "ipv6 reverse", args: "-6 -R -k 200 -b 5M", in: true, packets: 200},
 		{name: "fragments", args: "-l 8192 -k 100 -b 20M", out: true, packets: 100},
 		{name: "fragments in reverse", args: "-R -l 8192 -k 100 -b 20M", in: true, packets: 100},
+		{name: "fragments over ipv6", args: "-6 -l 8192 -k 100 -b 20M", out: true, packets: 100},
+		{name: "two packets of three streams", args: "-P 3 -k 2", out: true, packets: 2},
+		{name: "one more than even", args: "-P 3 -k 1001 -b 20M", out: true, packets: 1001},
+		{name: "interval longer than the test", args: "-k 200 -b 5M -i 60", out: true, packets: 200},
+		{name: "tiny intervals", args: "--bidir -k 200 -b 5M -i 1ms", out: true, in: true, packets: 200},
 		{name: "verified", args: "--verify --pattern random -k 200 -b 5M", out: true, packets: 200},
 
 		{name: "lost", args: "-k 200 -b 5M", out: true, packets: 200, wire: lab.Impairment{DropEvery: 4}},

@@ -106,6 +106,43 @@ func TestStockTCPClientOfServer(t *testing.T) {
 	}
 }
 
+// TestPairTCP runs TCP streams between two linerates: what one end sent, the other
+// received, to the byte.
+func TestPairTCP(t *testing.T) {
+	for _, test := range tcpTests {
+		t.Run(test.name, func(t *testing.T) {
+			s := meet(t, lab.Config{})
+			server := s.serve("linerate serve --one-off --json")
+			ours := s.client(0, "linerate test --tcp --json "+hostOf(test.args)+" "+test.args).ours()
+			theirs := server.exit(0).ours()
+			exact := ours.Config.OmitS == 0 // else each end omits by its own clock
+			d, there := first(ours), first(theirs)
+			check := func(what string) {
+				if d.Sender == nil || d.Receiver == nil || there.Sender == nil && there.Receiver == nil {
+					t.Fatalf("%s: an end is absent", what)
+				}
+				if exact {
+					s.equal(what+": sent and received", d.Sender.PayloadBytes, d.Receiver.PayloadBytes)
+				}
+				if d.Receiver.PayloadBytes == 0 {
+					t.Errorf("%s: nothing arrived", what)
+				}
+				if test.bytes > 0 {
+					s.equal(what+": asked", test.bytes, d.Sender.PayloadBytes)
+				}
+			}
+			if test.out > 0 {
+				check("forward")
+				d, there = reverseOf(ours), reverseOf(theirs)
+			}
+			if test.in > 0 {
+				check("reverse")
+			}
+			s.equal("streams", uint64(test.out+test.in), uint64(len(ours.Streams)), uint64(len(theirs.Streams)))
+		})
+	}
+}
+
 // omitSlack is what may be under way when either end begins to count: with -O each
 // does so by its own clock.
 const omitSlack = 4 << 20

@@ -132,8 +132,9 @@ func (c *client) report(theirs *iperf3.Results) error {
 	}
 	err := errors.Join(c.reportOut(&forward, out), c.reportIn(&reverse, in, theirs))
 	for _, iv := range found.Intervals {
-		c.conduct.board.add(len(c.legs()), iv)
+		c.news.put(iv)
 	}
+	c.showNews()
 	c.conduct.board.end()
 	mine, other := &c.rep.Hosts[0], (*result.Host)(nil)
 	if len(c.rep.Hosts) > 1 {

@@ -45,7 +45,8 @@ type client struct {
 	out, in  leg // nil where nothing goes that way
 	conduct  *conductor
 	control  *control
-	teller   *teller       // nil towards a stock server
+	teller   *teller // nil towards a stock server
+	news     news
 	ending   sync.Once     // of the word that the test is over
 	told     chan struct{} // closed when the server said what ends the test
 	word     iperf3.State  // what it said
@@ -405,11 +406,40 @@ func (c *client) run(ctx context.Context) error {
 	}
 	c.control = hear(c.conn, patience, iperf3.ExchangeResults, func(n *iperf3.News) {
 		if n.Interval != nil {
-			c.conduct.later(running, func() { c.conduct.board.add(len(legs), *n.Interval) })
+			c.news.put(*n.Interval)
+			c.conduct.later(running, c.showNews)
 		}
 	})
 	go c.attend(running)
 	return c.conduct.conduct(ctx, legs...)
+}
+
+// showNews shows what the server told of intervals. They may come until the server
+// says that the test is over, which may be after all legs here have ended.
+func (c *client) showNews() {
+	for _, iv := range c.news.take() {
+		c.conduct.board.add(len(c.legs()), iv)
+	}
+}
+
+// news are intervals on their way from who hears of them to who shows them.
+type news struct {
+	mu   sync.Mutex
+	rows []result.Interval
+}
+
+func (n *news) put(iv result.Interval) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.rows = append(n.rows, iv)
+}
+
+func (n *news) take() []result.Interval {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	rows := n.rows
+	n.rows = nil
+	return rows
 }
 
 // legs are the directions of the test that this end has a part in.
