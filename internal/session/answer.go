@@ -42,7 +42,7 @@ type Call struct {
 	Version  string
 	Interval time.Duration // of this end's report, where the client asks for none
 	MaxTime  time.Duration // after which the test is ended; 0 for never
-	MaxRate  uint64        // bit/s of payload that this end sends; 0 for any
+	MaxRate  uint64        // bit/s of payload that the test moves; 0 for any
 }
 
 // streamPatience is how long a client may take to open its streams.
@@ -240,12 +240,16 @@ func (s *server) options() tcp.Options {
 	return o
 }
 
-// interval is how often the test reports.
+// interval is how often the test reports, and its rate is looked at.
 func (s *server) interval() time.Duration {
+	asked := s.Interval
 	if s.ask != nil {
-		return time.Duration(s.ask.Interval)
+		asked = time.Duration(s.ask.Interval)
 	}
-	return s.Interval
+	if s.MaxRate > 0 && (asked == 0 || asked > guardWindow) {
+		return guardWindow
+	}
+	return asked
 }
 
 // duration is how long the test sends, what is omitted included; 0 without end.
@@ -273,7 +277,7 @@ func (s *server) legsTCP(context.Context) error {
 		s.in = r
 	}
 	if in < len(s.streams.tcp) {
-		task := tcpTask{pattern: pattern, blockLen: s.Params.Len, rate: uint64(s.Params.Bandwidth), zeroCopy: s.Params.ZeroCopy}
+		task := tcpTask{pattern: pattern, blockLen: s.Params.Len, rate: s.rateTCP(), zeroCopy: s.Params.ZeroCopy}
 		if s.ask != nil {
 			task.bytes, task.duration = uint64(s.ask.Bytes), s.duration()
 		}
@@ -283,6 +287,20 @@ func (s *server) legsTCP(context.Context) error {
 	}
 	s.rep.Config.Flows, s.rep.Config.PayloadBytes = s.Params.Parallel, s.Params.Len
 	return describeTCP(s.rep.Config, &s.streams)
+}
+
+// rateTCP is the bit/s of payload at which each stream sends; 0 for no limit.
+func (s *server) rateTCP() uint64 {
+	asked := uint64(s.Params.Bandwidth)
+	if s.MaxRate == 0 {
+		return asked
+	}
+	in, out := s.counts()
+	share := max(s.MaxRate/uint64(in+out), 1)
+	if asked == 0 {
+		return share
+	}
+	return min(asked, share)
 }
 
 // pattern is what streams are filled with, and what they are held against; nil if
@@ -320,16 +338,21 @@ func (s *server) run(ctx context.Context) error {
 		ctx, over = context.WithTimeoutCause(ctx, s.MaxTime, errTooLong)
 		defer over()
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s.conduct.board.o = &guard{Observer: s.o, maxRate: s.MaxRate, end: end}
 	legs := s.legs()
 	patience := time.Duration(0)
 	if s.ask != nil {
 		patience = lifeless
 		s.teller = newTeller(s.Conn)
 		defer s.teller.hush()
-		s.conduct.board.o = told{s.o, s.teller}
+		if s.ask.Interval > 0 {
+			s.conduct.board.o = told{s.conduct.board.o, s.teller}
+		}
 	}
 	s.conduct.board.parts = len(legs)
-	s.control = hear(s.Conn, patience, iperf3.TestEnd, func(*iperf3.News) {})
+	s.control = hear(s.Conn, patience, func(*iperf3.News) {})
 	ended := make(chan error, 1)
 	go func() {
 		state, more := <-s.control.states
@@ -344,25 +367,16 @@ func (s *server) run(ctx context.Context) error {
 		s.conduct.later(running, func() { s.conduct.stop() })
 	}()
 	err := s.conduct.conduct(ctx, legs...)
-	if errors.Is(context.Cause(ctx), errTooLong) {
-		s.Conn.Refuse(iperf3.OverMaxDuration, 0)
-		return errors.Join(err, errTooLong)
+	if ctx.Err() == nil {
+		// The legs may be over sooner than the client says so.
+		select {
+		case said := <-ended:
+			return errors.Join(err, said)
+		case <-ctx.Done():
+		}
 	}
-	if ctx.Err() != nil {
-		s.Conn.WriteState(iperf3.ServerTerminate)
-		return errors.Join(err, ctx.Err())
-	}
-	// The legs may be over sooner than the client says so.
-	select {
-	case said := <-ended:
-		return errors.Join(err, said)
-	case <-ctx.Done():
-		s.Conn.WriteState(iperf3.ServerTerminate)
-		return errors.Join(err, ctx.Err())
-	}
+	return errors.Join(err, s.breakOff(context.Cause(ctx)))
 }
-
-var errTooLong = errors.New("the test took longer than this server allows (--max-duration)")
 
 // legs are the directions of the test: what the client sends is the first.
 func (s *server) legs() []leg {

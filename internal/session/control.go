@@ -31,45 +31,38 @@ const (
 // reads it, as either end may say something at any time.
 type control struct {
 	*iperf3.Conn
-	states chan iperf3.State
-	failed error // why reading ended; to be read once states is closed
+	states chan iperf3.State // has room for the one that comes
+	failed error             // why none came; to be read once states is closed
 }
 
 // hear starts reading. Each Extra goes to news at once, on the reader's
-// goroutine; the other states wait to be taken. It ends with the connection, with
-// the first state after which other messages come, or with until.
-func hear(conn *iperf3.Conn, patience time.Duration, until iperf3.State, news func(*iperf3.News)) *control {
-	c := &control{Conn: conn, states: make(chan iperf3.State, 16)}
+// goroutine. It ends with the connection, or with the first other state: whatever
+// that is, it ends the test.
+func hear(conn *iperf3.Conn, patience time.Duration, news func(*iperf3.News)) *control {
+	c := &control{Conn: conn, states: make(chan iperf3.State, 1)}
 	go func() {
 		defer close(c.states)
-		c.failed = c.read(patience, until, news)
+		c.failed = c.read(patience, news)
 	}()
 	return c
 }
 
-func (c *control) read(patience time.Duration, until iperf3.State, news func(*iperf3.News)) error {
+func (c *control) read(patience time.Duration, news func(*iperf3.News)) error {
 	for {
 		c.Patience = iperf3.Patience{First: patience, Whole: messagePatience}
 		state, err := c.ReadState()
 		if err != nil {
 			return err
 		}
-		if state == iperf3.Extra {
-			var n iperf3.News
-			if err := c.ReadExtra(&n); err != nil {
-				return err
-			}
-			news(&n)
-			continue
-		}
-		c.states <- state
-		if state == until {
+		if state != iperf3.Extra {
+			c.states <- state
 			return nil
 		}
-		switch state {
-		case iperf3.ServerError, iperf3.ServerTerminate, iperf3.ClientTerminate, iperf3.AccessDenied:
-			return nil
+		var n iperf3.News
+		if err := c.ReadExtra(&n); err != nil {
+			return err
 		}
+		news(&n)
 	}
 }
 
@@ -102,6 +95,7 @@ func expect(conn *iperf3.Conn, want iperf3.State, news func(*iperf3.News)) error
 func refusal(conn *iperf3.Conn, got, want iperf3.State) error {
 	switch got {
 	case iperf3.ServerError:
+		conn.Patience = iperf3.Patience{First: messagePatience, Whole: messagePatience}
 		e, err := conn.ReadServerError()
 		if err != nil {
 			return controlError(err)

@@ -372,7 +372,7 @@ func (c *client) run(ctx context.Context) error {
 		patience = lifeless
 		c.teller = newTeller(c.conn)
 	}
-	c.control = hear(c.conn, patience, iperf3.ExchangeResults, func(n *iperf3.News) {
+	c.control = hear(c.conn, patience, func(n *iperf3.News) {
 		if n.Interval != nil {
 			c.conduct.later(running, func() { c.conduct.board.add(len(legs), *n.Interval) })
 		}
