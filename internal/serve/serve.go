@@ -75,6 +75,9 @@ const (
 	guestPatience = 10 * time.Second
 	// hangUpPatience is how long a client may take to end its side of a connection.
 	hangUpPatience = 2 * time.Second
+	// mostJSON is the bytes of JSON that a client may say at once: the results of
+	// 256 streams are a tenth of it.
+	mostJSON = 1 << 20
 	// stopPatience is how long tests may take to end when the server is stopped.
 	stopPatience = 1200 * time.Millisecond
 	// acceptPause keeps a server that can accept nothing from spinning.
@@ -120,6 +123,7 @@ func (s *Server) receive(ctx context.Context, conn *net.TCPConn, stop context.Ca
 		return
 	}
 	control := iperf3.NewConn(conn)
+	control.MostJSON = mostJSON
 	control.Patience = iperf3.Patience{First: guestPatience, Whole: guestPatience}
 	cookie, err := control.ReadCookie()
 	if err != nil {

@@ -60,17 +60,25 @@ func (l *udpListener) control(_, _ string, raw syscall.RawConn) error {
 
 // serve reads hellos until the listener is closed.
 func (l *udpListener) serve(hello func(netip.AddrPort)) {
-	var b [64]byte // what a hello says matters to nobody
+	var b [64]byte
 	for {
-		_, from, err := l.conn.ReadFromUDPAddrPort(b[:])
+		n, from, err := l.conn.ReadFromUDPAddrPort(b[:])
 		if err != nil {
 			if l.over() {
 				return
 			}
 			continue // an ICMP error of an answer
 		}
-		hello(unmapped(from))
+		if isHello(b[:n]) {
+			hello(unmapped(from))
+		}
 	}
+}
+
+// isHello tells a hello from garbage and from the data of a test that is over, as
+// far as that can be: some release may say four bytes that nobody knows of.
+func isHello(b []byte) bool {
+	return len(b) == len(iperf3.Hello) || iperf3.IsHello(b, false) || iperf3.IsHello(b, true)
 }
 
 func (l *udpListener) over() bool {
@@ -166,11 +174,11 @@ func (l *udpListener) passOn(conn *net.UDPConn, own netip.AddrPort) error {
 		return err
 	}
 	for {
-		_, from, err := conn.ReadFromUDPAddrPort(b[:])
+		n, from, err := conn.ReadFromUDPAddrPort(b[:])
 		if err != nil {
 			return conn.SetReadDeadline(time.Time{})
 		}
-		if from = unmapped(from); from != own {
+		if from = unmapped(from); from != own && isHello(b[:n]) {
 			l.hello(from)
 		}
 	}

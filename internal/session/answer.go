@@ -83,6 +83,10 @@ func Answer(ctx context.Context, call *Call, o Observer) (*result.Report, error)
 			call.Conn.Refuse(iperf3.BadParams, 0)
 			return nil, fmt.Errorf("what the client asks for: %w", err)
 		}
+		if code := s.ask.Check(); code != iperf3.None {
+			call.Conn.Refuse(code, 0)
+			return nil, fmt.Errorf("what the client asks for: %w", &iperf3.Error{Code: code})
+		}
 	}
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
