@@ -145,21 +145,10 @@ func (s *server) prepare(ctx context.Context) error {
 			return controlError(err)
 		}
 	}
-	if err := s.expect(ctx); err != nil {
-		s.Conn.Refuse(iperf3.ServerBusy, 0)
+	s.hear(messagePatience)
+	if err := s.open(ctx); err != nil {
 		return err
 	}
-	if err := s.Conn.WriteState(iperf3.CreateStreams); err != nil {
-		return controlError(err)
-	}
-	if err := s.accept(ctx); err != nil {
-		s.Conn.Refuse(iperf3.BadStream, 0)
-		return err
-	}
-	if err := s.ready(); err != nil {
-		return err
-	}
-	s.Doorman.Quiet()
 	if err := legs(ctx); err != nil {
 		s.Conn.Refuse(iperf3.BadStream, 0)
 		return err
@@ -173,6 +162,58 @@ func (s *server) prepare(ctx context.Context) error {
 	return err
 }
 
+// hear starts to hear the client. A linerate may not be silent for long; a stock
+// client says nothing until the test is over.
+func (s *server) hear(patience time.Duration) {
+	if s.ask == nil {
+		patience = 0
+	}
+	s.control = hear(s.Conn, patience, func(*iperf3.News) {})
+}
+
+// open takes the client's streams, unless the client hangs up.
+func (s *server) open(ctx context.Context) error {
+	attentive, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
+	go func(c *control) {
+		select {
+		case <-c.heard:
+			gone(errHungUp)
+		case <-attentive.Done():
+		}
+	}(s.control)
+	if err := s.expect(attentive); err != nil {
+		return s.unopened(attentive, iperf3.ServerBusy, err)
+	}
+	if err := s.Conn.WriteState(iperf3.CreateStreams); err != nil {
+		return controlError(err)
+	}
+	if err := s.accept(attentive); err != nil {
+		return s.unopened(attentive, iperf3.BadStream, err)
+	}
+	gone(nil)
+	if err := s.ready(); err != nil {
+		return err
+	}
+	s.Doorman.Quiet()
+	return nil
+}
+
+var errHungUp = errors.New("the client gave up before all its streams were open")
+
+// unopened tells the client why its streams aren't open.
+func (s *server) unopened(ctx context.Context, code iperf3.Code, err error) error {
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		_ = s.Conn.Refuse(code, 0) // or it is gone
+		return err
+	case errors.Is(cause, errHungUp):
+		return cause
+	default:
+		return s.breakOff(cause)
+	}
+}
+
 // ready waits until a linerate has seen the answers to all its hellos, and has all
 // open that it receives by.
 func (s *server) ready() error {
@@ -182,7 +223,11 @@ func (s *server) ready() error {
 	if err := s.Conn.WriteState(iperf3.TestStart); err != nil {
 		return controlError(err)
 	}
-	return expect(s.Conn, iperf3.TestStart, nil)
+	if err := s.control.due(iperf3.TestStart); err != nil {
+		return err
+	}
+	s.hear(lifeless)
+	return nil
 }
 
 // codeOf is iperf3's number for why a test can't be.
@@ -346,9 +391,7 @@ func (s *server) run(ctx context.Context) error {
 	defer end(nil)
 	s.conduct.board.o = &guard{Observer: s.o, maxRate: s.MaxRate, end: end}
 	legs := s.legs()
-	patience := time.Duration(0)
 	if s.ask != nil {
-		patience = lifeless
 		s.teller = newTeller(s.Conn)
 		defer s.teller.hush()
 		if s.ask.Interval > 0 {
@@ -356,18 +399,9 @@ func (s *server) run(ctx context.Context) error {
 		}
 	}
 	s.conduct.board.parts = len(legs)
-	s.control = hear(s.Conn, patience, func(*iperf3.News) {})
 	ended := make(chan error, 1)
 	go func() {
-		state, more := <-s.control.states
-		var err error
-		switch {
-		case !more:
-			err = controlError(s.control.failed)
-		case state != iperf3.TestEnd:
-			err = refusal(s.Conn, state, iperf3.TestEnd)
-		}
-		ended <- err
+		ended <- s.control.due(iperf3.TestEnd)
 		s.conduct.later(running, func() { s.conduct.stop() })
 	}()
 	err := s.conduct.conduct(ctx, legs...)

@@ -27,24 +27,37 @@ const (
 	lifeless = 20 * time.Second
 )
 
-// A control is one end of a control connection while streams run: a goroutine
-// reads it, as either end may say something at any time.
+// A control is one end of a control connection while this end is at work: a
+// goroutine reads it, as the peer may say something or hang up at any time.
 type control struct {
 	*iperf3.Conn
-	states chan iperf3.State // has room for the one that comes
-	failed error             // why none came; to be read once states is closed
+	heard  chan struct{} // closed once the peer said something, or will no more
+	state  iperf3.State  // what it said; to be read once heard is closed
+	failed error         // why it said nothing; likewise
 }
 
 // hear starts reading. Each Extra goes to news at once, on the reader's
 // goroutine. It ends with the connection, or with the first other state: whatever
 // that is, it ends the test.
 func hear(conn *iperf3.Conn, patience time.Duration, news func(*iperf3.News)) *control {
-	c := &control{Conn: conn, states: make(chan iperf3.State, 1)}
+	c := &control{Conn: conn, heard: make(chan struct{})}
 	go func() {
-		defer close(c.states)
+		defer close(c.heard)
 		c.failed = c.read(patience, news)
 	}()
 	return c
+}
+
+// due waits for the state that is due.
+func (c *control) due(want iperf3.State) error {
+	<-c.heard
+	switch {
+	case c.failed != nil:
+		return controlError(c.failed)
+	case c.state != want:
+		return refusal(c.Conn, c.state, want)
+	}
+	return nil
 }
 
 func (c *control) read(patience time.Duration, news func(*iperf3.News)) error {
@@ -55,7 +68,7 @@ func (c *control) read(patience time.Duration, news func(*iperf3.News)) error {
 			return err
 		}
 		if state != iperf3.Extra {
-			c.states <- state
+			c.state = state
 			return nil
 		}
 		var n iperf3.News

@@ -421,14 +421,8 @@ func (c *client) end() {
 
 // attend ends the legs when the server has something to say that ends the test.
 func (c *client) attend(ctx context.Context) {
-	state, more := <-c.control.states
-	c.word = state
-	switch {
-	case !more:
-		c.wordErr = controlError(c.control.failed)
-	case state != iperf3.ExchangeResults:
-		c.wordErr = refusal(c.conn, state, iperf3.ExchangeResults)
-	}
+	c.wordErr = c.control.due(iperf3.ExchangeResults)
+	c.word = c.control.state
 	close(c.told)
 	c.conduct.later(ctx, func() { c.conduct.stop() })
 }
