@@ -138,8 +138,9 @@ func (s *Server) receive(ctx context.Context, conn *net.TCPConn, stop context.Ca
 	case number > 0:
 		s.guests.leave(conn)
 		rep, err := s.answer(ctx, conn, control, d, number)
+		last := s.end(cookie)
 		s.o.Done(client, number, rep, err)
-		if s.end(cookie) {
+		if last {
 			stop()
 		}
 		_ = control.HangUp(hangUpPatience)
