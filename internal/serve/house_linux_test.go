@@ -47,11 +47,11 @@ func child(text string) int {
 		return 1
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	s, err := Open(ctx, c, &teller{})
 	if err == nil {
 		err = s.Serve(ctx)
 	}
+	stop()
 	if err == nil {
 		err = goleak.Find()
 	}

@@ -1,7 +1,10 @@
 package serve
 
 import (
+	"encoding/binary"
 	"net"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +56,21 @@ func (v *visitor) open(p *iperf3.Params, n int) {
 	}
 }
 
+// sayLength begins a message of JSON that never comes.
+func (v *visitor) sayLength(length uint32) {
+	v.h.t.Helper()
+	_, err := v.conn.Write(binary.BigEndian.AppendUint32(nil, length))
+	check(v.h.t, err)
+}
+
+// sayJSON says what the type of a message would not let pass.
+func (v *visitor) sayJSON(text string) {
+	v.h.t.Helper()
+	v.sayLength(uint32(len(text)))
+	_, err := v.conn.Write([]byte(text))
+	check(v.h.t, err)
+}
+
 func (v *visitor) leave() {
 	v.conn.Close()
 	for _, d := range v.data {
@@ -92,4 +110,19 @@ func expect(t *testing.T, c *iperf3.Conn, want iperf3.State) {
 	if got, err := c.ReadState(); err != nil || got != want {
 		t.Fatalf("%v (%v), want %v", got, err, want)
 	}
+}
+
+// sumKbits is the rate that a stock client's receiver got in all, of -f k.
+func sumKbits(t *testing.T, out string) float64 {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		words := strings.Fields(line)
+		if len(words) > 3 && words[0] == "[SUM]" && words[len(words)-1] == "receiver" {
+			rate, err := strconv.ParseFloat(words[len(words)-3], 64)
+			check(t, err)
+			return rate
+		}
+	}
+	t.Fatalf("no sum in\n%s", out)
+	return 0
 }
