@@ -14,6 +14,7 @@ import (
 	"linerate/internal/iperf3"
 	"linerate/internal/result"
 	"linerate/internal/session"
+	"linerate/internal/tcp"
 )
 
 // A Config says where to serve and what a client may ask for.
@@ -199,10 +200,7 @@ func (s *Server) end(cookie iperf3.Cookie) bool {
 
 // answer hears what the client wants and runs its test.
 func (s *Server) answer(ctx context.Context, conn *net.TCPConn, control *iperf3.Conn, d *doorman, number int) (*result.Report, error) {
-	if err := conn.SetNoDelay(true); err != nil {
-		return nil, err
-	}
-	if err := conn.SetKeepAliveConfig(session.KeepAlive); err != nil {
+	if err := watch(conn, false); err != nil {
 		return nil, err
 	}
 	if err := control.WriteState(iperf3.ParamExchange); err != nil {
@@ -220,6 +218,11 @@ func (s *Server) answer(ctx context.Context, conn *net.TCPConn, control *iperf3.
 		}
 		return nil, err
 	}
+	if len(p.Extra) > 0 {
+		if err := watch(conn, true); err != nil {
+			return nil, err
+		}
+	}
 	local := conn.LocalAddr().(*net.TCPAddr).AddrPort()
 	client := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
 	d.local = unmapped(local)
@@ -227,6 +230,18 @@ func (s *Server) answer(ctx context.Context, conn *net.TCPConn, control *iperf3.
 		Conn: control, Params: p, Local: d.local, Remote: unmapped(client), Doorman: d,
 		Version: s.Version, Interval: s.Interval, MaxTime: s.maxTime(p), MaxRate: s.MaxRate,
 	}, s.o.Test(client, number))
+}
+
+// watch lets the kernel notice that a client vanished.
+func watch(conn *net.TCPConn, linerate bool) error {
+	if err := conn.SetKeepAliveConfig(session.KeepAlive); err != nil {
+		return err
+	}
+	err := tcp.Apply(conn, tcp.Options{NoDelay: true, UserTimeout: session.Unacknowledged(linerate)})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return conn.SetNoDelay(true) // the probes alone have to do
+	}
+	return err
 }
 
 // check refuses what this server does not do.

@@ -12,7 +12,7 @@ import (
 )
 
 // KeepAlive of a control connection notices a peer that vanished within about 12 s, though most probes
-// are lost.
+// are lost. While data is on its way there are no probes: see Unacknowledged.
 var KeepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 10}
 
 const (
@@ -25,7 +25,18 @@ const (
 	// lifeless is how long one may say nothing. What a test does to the network it
 	// does to the control connection as well.
 	lifeless = 20 * time.Second
+	// keptAlive is how long the probes of KeepAlive take to give a peer up.
+	keptAlive = 12 * time.Second
 )
+
+// Unacknowledged is how long a peer's host may acknowledge nothing of what was said
+// on a control connection (TCP_USER_TIMEOUT): as long as the peer may be silent.
+func Unacknowledged(linerate bool) time.Duration {
+	if linerate {
+		return lifeless
+	}
+	return keptAlive
+}
 
 // A control is one end of a control connection while this end is at work: a
 // goroutine reads it, as the peer may say something or hang up at any time.
