@@ -41,13 +41,11 @@ func TestConversationsAtRandom(t *testing.T) {
 	before := h.descriptors()
 	talk(1) // grows what it needs
 	h.settled(before)
-	grown := h.memory("VmRSS")
+	grown := h.heap()
 	talk(2)
 	h.settled(before)
-	kib := h.memory("VmRSS") - grown
-	t.Logf("the server grew by %d KiB", kib)
-	if kib > 50<<10 {
-		t.Errorf("the server grew by %d KiB", kib)
+	if more := h.heap() - grown; more > 1<<20 {
+		t.Errorf("the server grew by %d bytes", more)
 	}
 	h.serves()
 }

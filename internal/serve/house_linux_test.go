@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,11 +48,14 @@ func child(text string) int {
 		return 1
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	s, err := Open(ctx, c, &teller{})
+	o := &teller{}
+	quiet := o.tellHeap()
+	s, err := Open(ctx, c, o)
 	if err == nil {
 		err = s.Serve(ctx)
 	}
 	stop()
+	quiet()
 	if err == nil {
 		err = goleak.Find()
 	}
@@ -69,6 +73,26 @@ func (t *teller) say(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fmt.Println(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
+}
+
+// tellHeap tells how much is in use whenever it is asked, by a signal.
+func (t *teller) tellHeap() (stop func()) {
+	asked, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(asked, syscall.SIGUSR1)
+	go func() {
+		defer close(done)
+		for range asked {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			t.say("heap %d", m.HeapAlloc)
+		}
+	}()
+	return func() {
+		signal.Stop(asked)
+		close(asked)
+		<-done
+	}
 }
 
 func (t *teller) Listening(at netip.AddrPort) { t.say("listening %v", at) }
@@ -238,16 +262,14 @@ func (h *house) settled(before int) {
 	}
 }
 
-// memory is a line of the server's status in KiB, such as VmHWM, the most that was
-// resident.
-func (h *house) memory(name string) (kib int) {
+// heap is how many bytes the server's objects hold. What is resident tells less: the
+// race detector keeps a shadow of all that was ever touched.
+func (h *house) heap() (bytes int) {
 	h.t.Helper()
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(h.server.Process.Pid), "status"))
+	check(h.t, h.server.Process.Signal(syscall.SIGUSR1))
+	bytes, err := strconv.Atoi(strings.TrimPrefix(h.await("heap "), "heap "))
 	check(h.t, err)
-	_, rest, _ := strings.Cut(string(text), name+":")
-	kib, err = strconv.Atoi(strings.Fields(rest)[0])
-	check(h.t, err)
-	return kib
+	return bytes
 }
 
 func check(t *testing.T, err error) {
