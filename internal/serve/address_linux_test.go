@@ -32,13 +32,21 @@ func TestAnswersFromTheAddressDialled(t *testing.T) {
 
 // A server on an address of one family, or of any, serves that and no other.
 func TestFamilies(t *testing.T) {
-	for local, want := range map[string][2]bool{ // IPv4, IPv6
-		"[::]:5201": {true, true}, "0.0.0.0:5201": {true, false}, "10.77.0.2:5201": {true, false}, "[fd77::2]:5201": {false, true},
+	for _, c := range []struct {
+		local  string
+		only6  bool
+		serves [2]bool // IPv4, IPv6
+	}{
+		{"[::]:5201", false, [2]bool{true, true}},
+		{"[::]:5201", true, [2]bool{false, true}},
+		{"0.0.0.0:5201", false, [2]bool{true, false}},
+		{"10.77.0.2:5201", false, [2]bool{true, false}},
+		{"[fd77::2]:5201", false, [2]bool{false, true}},
 	} {
-		h := newHouse(t, lab.Config{}, Config{Local: netip.MustParseAddrPort(local), MaxTests: 8})
+		h := newHouse(t, lab.Config{}, Config{Local: netip.MustParseAddrPort(c.local), IPv6Only: c.only6, MaxTests: 8})
 		for i, to := range []string{"10.77.0.2", "fd77::2"} {
-			if out, err := h.client(strings.Fields("iperf3 -n 100K -u -b 10M -l 1000 -c " + to)...); (err == nil) != want[i] {
-				t.Errorf("%s to %s: %v\n%s", to, local, err, out)
+			if out, err := h.client(strings.Fields("iperf3 -n 100K -u -b 10M -l 1000 -c " + to)...); (err == nil) != c.serves[i] {
+				t.Errorf("%s to %+v: %v\n%s", to, c, err, out)
 			}
 		}
 	}

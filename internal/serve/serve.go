@@ -20,6 +20,7 @@ import (
 // A Config says where to serve and what a client may ask for.
 type Config struct {
 	Local    netip.AddrPort // an unspecified address for any; :: for IPv4 as well
+	IPv6Only bool           // IPv4 is another server's
 	Device   string         // interface to keep to; empty for none
 	Version  string
 	Interval time.Duration // of reports of tests whose client asks for none

@@ -17,7 +17,7 @@ import (
 
 // listenTCP opens the socket of control and data connections.
 func listenTCP(ctx context.Context, c Config) (*net.TCPListener, error) {
-	l, err := tcp.Listen(ctx, c.Local, tcp.Options{Device: c.Device})
+	l, err := tcp.Listen(ctx, c.Local, tcp.Options{Device: c.Device, IPv6Only: c.IPv6Only})
 	if err != nil {
 		return nil, fmt.Errorf("listen on TCP %s: %w", c.Local, err)
 	}
@@ -39,8 +39,11 @@ type udpListener struct {
 func listenUDP(ctx context.Context, c Config) (*udpListener, error) {
 	l := &udpListener{device: c.Device}
 	network := "udp"
-	if c.Local.Addr().Is4() {
+	switch {
+	case c.Local.Addr().Is4():
 		network = "udp4"
+	case c.IPv6Only:
+		network = "udp6"
 	}
 	config := net.ListenConfig{Control: l.control}
 	conn, err := config.ListenPacket(ctx, network, c.Local.String())
