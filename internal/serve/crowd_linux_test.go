@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -152,28 +153,106 @@ func TestTwoHundredClientsAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	served, busy := 0, 0
-	for i := range 200 {
+	count := func(what string, wasServed bool, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", what, err)
+		case wasServed:
+			served++
+		default:
+			busy++
+		}
+	}
+	const stock = 20
+	for i := range stock {
 		all.Go(func() {
-			args := []string{"iperf3", "-c", h.at.Addr().String(), "-n", "64K", "--connect-timeout", "10000"}
-			args = append(args, [][]string{{}, {"-R"}, {"-u", "-b", "10M", "-l", "1024"}, {"-u", "-b", "10M", "-l", "1024", "-R"}}[i%4]...)
-			out, err := h.client(args...)
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil && strings.Contains(out, "iperf Done."):
-				served++
-			case strings.Contains(out, "the server is busy"):
-				busy++
-			default:
-				t.Errorf("%v: %v\n%s", args, err, out)
+			how := []string{"", " -R", " -u -b 10M -l 1024", " -u -b 10M -l 1024 -R"}[i%4]
+			out, err := h.client(strings.Fields("iperf3 -n 64K -c " + h.at.Addr().String() + how)...)
+			isBusy := strings.Contains(out, "the server is busy")
+			if err != nil && !isBusy {
+				err = fmt.Errorf("%w\n%s", err, out)
+			} else {
+				err = nil
 			}
+			count("iperf3"+how, !isBusy, err)
+		})
+	}
+	for i := range 200 - stock {
+		all.Go(func() {
+			ok, err := h.exactly(1000 + i)
+			count("a client", ok, err)
 		})
 	}
 	all.Wait()
 	t.Logf("%d were served, %d told that the server is busy", served, busy)
-	if served < 64 || served+busy != 200 {
+	if served == 0 || busy == 0 || served+busy != 200 {
 		t.Errorf("%d were served and %d told that the server is busy, of 200", served, busy)
 	}
 	h.settled(before)
 	h.serves()
+}
+
+// exactly runs a test of n bytes over TCP, and reports whether it was served. It is
+// an error if the server counted any other number.
+func (h *house) exactly(n int) (served bool, err error) {
+	var control, data net.Conn
+	dial := func(conn *net.Conn) func() error {
+		return func() (err error) {
+			*conn, err = net.Dial("tcp", h.at.String())
+			return err
+		}
+	}
+	if err := h.A().Do(dial(&control)); err != nil {
+		return false, err
+	}
+	defer control.Close()
+	c, cookie := iperf3.NewConn(control), iperf3.NewCookie()
+	c.Patience = iperf3.Patience{First: time.Minute, Whole: time.Minute}
+	if err := c.WriteCookie(cookie); err != nil {
+		return false, err
+	}
+	state, err := c.ReadState()
+	if err != nil || state == iperf3.AccessDenied {
+		return false, err
+	}
+	if err := c.WriteParams(&iperf3.Params{TCP: true, Num: int64(n), Parallel: 1}); err != nil {
+		return false, err
+	}
+	for state != iperf3.TestRunning {
+		if state, err = c.ReadState(); err != nil {
+			return false, err
+		}
+		if state != iperf3.CreateStreams {
+			continue
+		}
+		if err := h.A().Do(dial(&data)); err != nil {
+			return false, err
+		}
+		defer data.Close()
+		if _, err := data.Write(cookie[:]); err != nil {
+			return false, err
+		}
+	}
+	if _, err := data.Write(make([]byte, n)); err != nil {
+		return false, err
+	}
+	if err := c.WriteState(iperf3.TestEnd); err != nil {
+		return false, err
+	}
+	if state, err = c.ReadState(); err != nil || state != iperf3.ExchangeResults {
+		return false, fmt.Errorf("%v: %w", state, err)
+	}
+	if err := c.WriteResults(&iperf3.Results{Streams: []iperf3.StreamResult{{ID: 1, Bytes: int64(n)}}}); err != nil {
+		return false, err
+	}
+	theirs, err := c.ReadResults()
+	if err != nil {
+		return false, err
+	}
+	if len(theirs.Streams) != 1 || theirs.Streams[0].Bytes != int64(n) {
+		return false, fmt.Errorf("the server counted %+v, sent were %d bytes", theirs.Streams, n)
+	}
+	return true, c.WriteState(iperf3.IperfDone)
 }

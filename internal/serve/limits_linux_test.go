@@ -15,6 +15,7 @@ import (
 // A sender that says nothing of its rate, or lies, is measured: over the limit the
 // test ends. What the server sends keeps to it.
 func TestMaxRateWhileRunning(t *testing.T) {
+	t.Parallel()
 	const limit = 20e6
 	h := newHouse(t, lab.Config{}, Config{MaxTests: 8, MaxRate: limit, Interval: time.Second})
 	type outcome struct {
@@ -67,6 +68,7 @@ func TestMaxRateWhileRunning(t *testing.T) {
 // A test of an amount, or one whose client never says that it is over, ends in the
 // time that the server allows.
 func TestMaxDurationOfAnAmount(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, lab.Config{}, Config{MaxTests: 8, MaxDuration: time.Second})
 	for _, p := range []iperf3.Params{
 		{TCP: true, Num: 1 << 50, Parallel: 1}, {TCP: true, Num: 1 << 50, Parallel: 1, Reverse: true},

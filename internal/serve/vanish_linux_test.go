@@ -56,7 +56,6 @@ func TestCutCable(t *testing.T) {
 
 // BC-072: a client that is killed frees its place at once.
 func TestKilledClients(t *testing.T) {
-	t.Parallel()
 	h := newHouse(t, lab.Config{}, Config{MaxTests: 1})
 	before := h.descriptors()
 	for _, args := range []string{"", "-R", "-u -b 10M", "-u -b 10M -R", "--bidir"} {
