@@ -99,7 +99,7 @@ func randomScript(r *rand.Rand) []byte {
 // randomParams are parameters, of which some are odd.
 func randomParams(r *rand.Rand) []byte {
 	odd := func() any {
-		return []any{nil, -1, 0, 1, 129, 1 << 20, 1 << 31, -1 << 40, 1e300, "x", true, []int{1}, map[string]int{"a": 1}, strings.Repeat("9", 400)}[r.IntN(14)]
+		return []any{nil, -1, 0, 1, 129, 1 << 20, int64(1) << 31, int64(-1) << 40, 1e300, "x", true, []int{1}, map[string]int{"a": 1}, strings.Repeat("9", 400)}[r.IntN(14)]
 	}
 	p := map[string]any{"omit": 0, "time": 1, "num": 0, "blockcount": 0, "parallel": 1 + r.IntN(3), "len": 1000, "bandwidth": 1000000, "pacing_timer": 1000}
 	p[[]string{"tcp", "udp"}[r.IntN(2)]] = true
