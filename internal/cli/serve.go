@@ -105,6 +105,7 @@ func runServe(ctx context.Context, r plan.ServeRequest, c serve.Config, iperf2Po
 	if c.Local, c.Device, err = plan.ResolveServe(ctx, r); err != nil {
 		return err
 	}
+	c.IPv6Only = r.V6
 	s, err := serve.Open(ctx, c, o)
 	if err != nil {
 		return plan.OpenError(err)

@@ -1,6 +1,10 @@
 package iperf3
 
-import "linerate/internal/result"
+import (
+	"time"
+
+	"linerate/internal/result"
+)
 
 // An Ask is what one linerate asks of another in Params.Extra: what iperf3's own
 // keys have no room for. Rates and durations are of the whole test, not of one
@@ -23,6 +27,31 @@ type Ask struct {
 	TTL      int    `json:"ttl,omitempty"`
 	Pace     uint64 `json:"pace,omitempty"` // bytes per second of each TCP stream
 	Interval int64  `json:"interval_ns,omitempty"`
+}
+
+// Check returns None, or the code to refuse an Ask with: a number is outside the
+// bounds of linerate's options. Whether the host can do what is asked is not
+// looked at.
+func (a *Ask) Check() Code {
+	for _, bound := range []struct {
+		value, least, most int64
+		code               Code
+	}{
+		{a.Duration, 0, int64(24 * time.Hour), BadDuration},
+		{a.Bytes, 0, 1<<63 - 1, BadEnd},
+		{int64(a.Payload), 0, MaxBlockUDP, BadBlockUDP},
+		{int64(a.Burst), 0, 1024, BadBurst},
+		{int64(a.TTL), 0, 255, BadParams},
+		{a.Interval, 0, int64(24 * time.Hour), BadParams},
+	} {
+		if bound.value < bound.least || bound.value > bound.most {
+			return bound.code
+		}
+	}
+	if a.Interval > 0 && a.Interval < int64(time.Millisecond) {
+		return BadParams
+	}
+	return None
 }
 
 // A Greeting is the server's answer to an Ask: it follows the state Extra before

@@ -26,6 +26,9 @@ type Conn struct {
 	// Patience holds for the next messages to be read. It belongs to the
 	// goroutine that reads.
 	Patience Patience
+	// MostJSON is the most bytes of JSON in a message to be read; 0 is 16 MiB. It
+	// belongs to the goroutine that reads.
+	MostJSON uint32
 
 	conn    net.Conn
 	writing sync.Mutex

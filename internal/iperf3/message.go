@@ -22,7 +22,7 @@ func (c *Conn) WriteParams(p *Params) error {
 	return c.writeJSON(nil, p, maxParamsOut, "parameters")
 }
 
-// ReadParams reads the answer to ParamExchange, of at most 64 KiB.
+// ReadParams reads the answer to ParamExchange, of at most 64 KiB, or MostJSON.
 func (c *Conn) ReadParams() (*Params, error) {
 	p := &Params{}
 	return p, c.readJSON(p, maxParamsIn, "parameters")
@@ -33,7 +33,7 @@ func (c *Conn) WriteResults(r *Results) error {
 	return c.writeJSON(nil, r, maxResults, "results")
 }
 
-// ReadResults reads the peer's results, of at most 16 MiB.
+// ReadResults reads the peer's results, of at most 16 MiB, or MostJSON.
 func (c *Conn) ReadResults() (*Results, error) {
 	r := &Results{}
 	return r, c.readJSON(r, maxResults, "results")
@@ -45,7 +45,8 @@ func (c *Conn) WriteExtra(v any) error {
 	return c.writeJSON([]byte{byte(state)}, v, maxExtra, "extra message")
 }
 
-// ReadExtra reads what follows the state Extra into v, of at most 16 MiB.
+// ReadExtra reads what follows the state Extra into v, of at most 16 MiB, or
+// MostJSON.
 func (c *Conn) ReadExtra(v any) error {
 	return c.readJSON(v, maxExtra, "extra message")
 }
@@ -74,6 +75,9 @@ func (c *Conn) readJSON(v any, most uint32, what string) error {
 		return fmt.Errorf("reading the %s: %w", what, cutOff(err))
 	}
 	length := binary.BigEndian.Uint32(prefix[:])
+	if c.MostJSON > 0 {
+		most = min(most, c.MostJSON)
+	}
 	if length == 0 || length > most {
 		return fmt.Errorf("reading the %s: a length of %d bytes, not 1 to %d", what, length, most)
 	}

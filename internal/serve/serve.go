@@ -14,11 +14,13 @@ import (
 	"linerate/internal/iperf3"
 	"linerate/internal/result"
 	"linerate/internal/session"
+	"linerate/internal/tcp"
 )
 
 // A Config says where to serve and what a client may ask for.
 type Config struct {
 	Local    netip.AddrPort // an unspecified address for any; :: for IPv4 as well
+	IPv6Only bool           // IPv4 is another server's
 	Device   string         // interface to keep to; empty for none
 	Version  string
 	Interval time.Duration // of reports of tests whose client asks for none
@@ -48,15 +50,17 @@ type Server struct {
 	o      Observer
 	tcp    *net.TCPListener
 	udp    *udpListener
+	guests guests
+
 	mu     sync.Mutex
 	tests  map[iperf3.Cookie]*doorman
 	number int // of tests so far
-	guests chan struct{}
+	done   int // of these
 }
 
 // Open binds the server's sockets.
 func Open(ctx context.Context, c Config, o Observer) (*Server, error) {
-	s := &Server{Config: c, o: o, tests: make(map[iperf3.Cookie]*doorman), guests: make(chan struct{}, mostGuests)}
+	s := &Server{Config: c, o: o, tests: make(map[iperf3.Cookie]*doorman)}
 	var err error
 	if s.tcp, err = listenTCP(ctx, c); err != nil {
 		return nil, err
@@ -69,15 +73,19 @@ func Open(ctx context.Context, c Config, o Observer) (*Server, error) {
 	return s, nil
 }
 
-// mostGuests is how many connections may be about to say what they want. A host
-// that only knocks is out after guestPatience.
-const mostGuests = 1024
-
-// guestPatience is how long a client may take over each of its first words.
-var guestPatience = iperf3.Patience{First: 10 * time.Second, Whole: 10 * time.Second}
-
-// hangUpPatience is how long a client may take to end its side of a connection.
-const hangUpPatience = 2 * time.Second
+const (
+	// guestPatience is how long a client may take over each of its first words.
+	guestPatience = 10 * time.Second
+	// hangUpPatience is how long a client may take to end its side of a connection.
+	hangUpPatience = 2 * time.Second
+	// mostJSON is the bytes of JSON that a client may say at once: the results of
+	// 256 streams are a tenth of it.
+	mostJSON = 1 << 20
+	// stopPatience is how long tests may take to end when the server is stopped.
+	stopPatience = 1200 * time.Millisecond
+	// acceptPause keeps a server that can accept nothing from spinning.
+	acceptPause = 10 * time.Millisecond
+)
 
 // Serve answers until ctx ends or as many tests as were asked for are done. It
 // waits for the tests that run.
@@ -102,60 +110,54 @@ func (s *Server) Serve(ctx context.Context) error {
 			time.Sleep(acceptPause)
 			continue
 		}
-		select {
-		case s.guests <- struct{}{}:
-		default:
-			conn.Close()
-			continue
-		}
+		s.guests.enter(conn)
 		all.Go(func() { s.receive(ctx, conn, arrival, stop) })
 	}
 }
 
-// acceptPause keeps a server that can accept nothing from spinning.
-const acceptPause = 10 * time.Millisecond
-
 // receive hears who is there: the client of a new test, or a data connection of
 // one that runs. arrival counts what the server accepted.
 func (s *Server) receive(ctx context.Context, conn *net.TCPConn, arrival int, stop context.CancelFunc) {
-	admitted := false
-	leave := sync.OnceFunc(func() { <-s.guests })
-	defer leave()
-	defer func() {
-		if !admitted {
-			conn.Close()
-		}
-	}()
-	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Now()) })()
+	defer s.guests.leave(conn)
+	defer hurry(ctx, conn)()
 	client := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
 	if !s.allowed(client.Addr()) {
+		conn.Close()
 		return
 	}
 	control := iperf3.NewConn(conn)
-	control.Patience = guestPatience
+	control.MostJSON = mostJSON
+	control.Patience = iperf3.Patience{First: guestPatience, Whole: guestPatience}
 	cookie, err := control.ReadCookie()
 	if err != nil {
-		return // a port scan or a health check: none of our business
-	}
-	if d := s.doorman(cookie); d != nil {
-		admitted = d.admit(conn, arrival)
+		conn.Close() // a port scan or a health check: none of our business
 		return
 	}
-	d, number := s.newTest(cookie, client.Addr())
-	if d == nil {
-		control.WriteState(iperf3.AccessDenied)
-		control.HangUp(hangUpPatience)
-		return
+	d, number := s.test(cookie, client.Addr())
+	switch {
+	case d == nil, number == 0 && !d.admit(conn, arrival):
+		_ = control.WriteState(iperf3.AccessDenied) // or it is gone
+		_ = control.HangUp(hangUpPatience)
+	case number > 0:
+		s.guests.leave(conn)
+		rep, err := s.answer(ctx, conn, control, d, number)
+		last := s.end(cookie)
+		s.o.Done(client, number, rep, err)
+		if last {
+			stop()
+		}
+		_ = control.HangUp(hangUpPatience)
 	}
-	admitted = true
-	leave()
-	defer control.HangUp(hangUpPatience)
-	defer s.end(cookie)
-	rep, err := s.answer(ctx, conn, control, d, number)
-	s.o.Done(client, number, rep, err)
-	if s.Tests > 0 && number >= s.Tests {
-		stop()
-	}
+}
+
+// hurry ends what blocks on a connection when ctx ends, and soon afterwards the
+// connection, until the function that it returns is called.
+func hurry(ctx context.Context, conn *net.TCPConn) (calm func()) {
+	over := context.AfterFunc(ctx, func() {
+		_ = conn.SetDeadline(time.Now())
+		time.AfterFunc(stopPatience, func() { conn.Close() })
+	})
+	return func() { over() }
 }
 
 func (s *Server) allowed(client netip.Addr) bool {
@@ -171,39 +173,36 @@ func (s *Server) allowed(client netip.Addr) bool {
 	return false
 }
 
-// doorman is that of the test with a cookie; nil if there is no such test.
-func (s *Server) doorman(cookie iperf3.Cookie) *doorman {
+// test finds the test that a cookie names, or begins a new one and numbers it. It
+// is nil where there is no room for one more.
+func (s *Server) test(cookie iperf3.Cookie, client netip.Addr) (d *doorman, number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tests[cookie]
-}
-
-// newTest makes room for a test; nil if there is none.
-func (s *Server) newTest(cookie iperf3.Cookie, client netip.Addr) (*doorman, int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.MaxTests > 0 && len(s.tests) >= s.MaxTests || s.tests[cookie] != nil {
+	if d := s.tests[cookie]; d != nil {
+		return d, 0
+	}
+	if s.MaxTests > 0 && len(s.tests) >= s.MaxTests || s.Tests > 0 && s.number >= s.Tests {
 		return nil, 0
 	}
-	d := newDoorman(client, s.udp)
+	d = newDoorman(client, s.udp)
 	s.tests[cookie] = d
 	s.number++
 	return d, s.number
 }
 
-func (s *Server) end(cookie iperf3.Cookie) {
+// end forgets a test, and reports whether it was the last.
+func (s *Server) end(cookie iperf3.Cookie) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tests[cookie].close()
 	delete(s.tests, cookie)
+	s.done++
+	return s.done == s.Tests
 }
 
 // answer hears what the client wants and runs its test.
 func (s *Server) answer(ctx context.Context, conn *net.TCPConn, control *iperf3.Conn, d *doorman, number int) (*result.Report, error) {
-	if err := conn.SetNoDelay(true); err != nil {
-		return nil, err
-	}
-	if err := conn.SetKeepAliveConfig(session.KeepAlive); err != nil {
+	if err := watch(conn, false); err != nil {
 		return nil, err
 	}
 	if err := control.WriteState(iperf3.ParamExchange); err != nil {
@@ -221,6 +220,11 @@ func (s *Server) answer(ctx context.Context, conn *net.TCPConn, control *iperf3.
 		}
 		return nil, err
 	}
+	if len(p.Extra) > 0 {
+		if err := watch(conn, true); err != nil {
+			return nil, err
+		}
+	}
 	local := conn.LocalAddr().(*net.TCPAddr).AddrPort()
 	client := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
 	d.local = unmapped(local)
@@ -228,6 +232,18 @@ func (s *Server) answer(ctx context.Context, conn *net.TCPConn, control *iperf3.
 		Conn: control, Params: p, Local: d.local, Remote: unmapped(client), Doorman: d,
 		Version: s.Version, Interval: s.Interval, Output: s.Output, MaxTime: s.maxTime(p), MaxRate: s.MaxRate,
 	}, s.o.Test(client, number))
+}
+
+// watch lets the kernel notice that a client vanished.
+func watch(conn *net.TCPConn, linerate bool) error {
+	if err := conn.SetKeepAliveConfig(session.KeepAlive); err != nil {
+		return err
+	}
+	err := tcp.Apply(conn, tcp.Options{NoDelay: true, UserTimeout: session.Unacknowledged(linerate)})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return conn.SetNoDelay(true) // the probes alone have to do
+	}
+	return err
 }
 
 // check refuses what this server does not do.
@@ -254,15 +270,13 @@ func (s *Server) check(p *iperf3.Params) error {
 // watchdog is how much longer than it should a test may take.
 const watchdog = 40 * time.Second
 
-// maxTime is after how long a test is ended, whatever its client says.
+// maxTime is after how long a test is ended, whatever its client says; 0 for
+// never. One that lasts as long as it may still has to end in peace.
 func (s *Server) maxTime(p *iperf3.Params) time.Duration {
-	asked := time.Duration(p.Time+p.Omit) * time.Second
-	switch {
-	case p.Time > 0 && (s.MaxDuration == 0 || asked+watchdog < s.MaxDuration):
-		return asked + watchdog
-	default:
-		return s.MaxDuration
+	if p.Time > 0 {
+		return time.Duration(p.Time+p.Omit)*time.Second + watchdog
 	}
+	return s.MaxDuration
 }
 
 func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }

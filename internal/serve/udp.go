@@ -17,7 +17,7 @@ import (
 
 // listenTCP opens the socket of control and data connections.
 func listenTCP(ctx context.Context, c Config) (*net.TCPListener, error) {
-	l, err := tcp.Listen(ctx, c.Local, tcp.Options{Device: c.Device})
+	l, err := tcp.Listen(ctx, c.Local, tcp.Options{Device: c.Device, IPv6Only: c.IPv6Only})
 	if err != nil {
 		return nil, fmt.Errorf("listen on TCP %s: %w", c.Local, err)
 	}
@@ -39,8 +39,11 @@ type udpListener struct {
 func listenUDP(ctx context.Context, c Config) (*udpListener, error) {
 	l := &udpListener{device: c.Device}
 	network := "udp"
-	if c.Local.Addr().Is4() {
+	switch {
+	case c.Local.Addr().Is4():
 		network = "udp4"
+	case c.IPv6Only:
+		network = "udp6"
 	}
 	config := net.ListenConfig{Control: l.control}
 	conn, err := config.ListenPacket(ctx, network, c.Local.String())
@@ -60,17 +63,25 @@ func (l *udpListener) control(_, _ string, raw syscall.RawConn) error {
 
 // serve reads hellos until the listener is closed.
 func (l *udpListener) serve(hello func(netip.AddrPort)) {
-	var b [64]byte // what a hello says matters to nobody
+	var b [64]byte
 	for {
-		_, from, err := l.conn.ReadFromUDPAddrPort(b[:])
+		n, from, err := l.conn.ReadFromUDPAddrPort(b[:])
 		if err != nil {
 			if l.over() {
 				return
 			}
 			continue // an ICMP error of an answer
 		}
-		hello(unmapped(from))
+		if isHello(b[:n]) {
+			hello(unmapped(from))
+		}
 	}
+}
+
+// isHello tells a hello from garbage and from the data of a test that is over, as
+// far as that can be: some release may say four bytes that nobody knows of.
+func isHello(b []byte) bool {
+	return len(b) == len(iperf3.Hello) || iperf3.IsHello(b, false) || iperf3.IsHello(b, true)
 }
 
 func (l *udpListener) over() bool {
@@ -166,11 +177,11 @@ func (l *udpListener) passOn(conn *net.UDPConn, own netip.AddrPort) error {
 		return err
 	}
 	for {
-		_, from, err := conn.ReadFromUDPAddrPort(b[:])
+		n, from, err := conn.ReadFromUDPAddrPort(b[:])
 		if err != nil {
 			return conn.SetReadDeadline(time.Time{})
 		}
-		if from = unmapped(from); from != own {
+		if from = unmapped(from); from != own && isHello(b[:n]) {
 			l.hello(from)
 		}
 	}

@@ -44,7 +44,7 @@ type Call struct {
 	Version  string
 	Interval time.Duration // of this end's report, where the client asks for none
 	MaxTime  time.Duration // after which the test is ended; 0 for never
-	MaxRate  uint64        // bit/s of payload that this end sends; 0 for any
+	MaxRate  uint64        // bit/s of payload that the test moves; 0 for any
 	// Output makes of a report what a client reads that asks for the server's output.
 	Output func(*result.Report) string
 }
@@ -89,6 +89,10 @@ func Answer(ctx context.Context, call *Call, o Observer) (*result.Report, error)
 		if err := json.Unmarshal(call.Params.Extra, s.ask); err != nil {
 			call.Conn.Refuse(iperf3.BadParams, 0)
 			return nil, fmt.Errorf("what the client asks for: %w", err)
+		}
+		if code := s.ask.Check(); code != iperf3.None {
+			call.Conn.Refuse(code, 0)
+			return nil, fmt.Errorf("what the client asks for: %w", &iperf3.Error{Code: code})
 		}
 	}
 	if err := s.prepare(ctx); err != nil {
@@ -155,21 +159,10 @@ func (s *server) prepare(ctx context.Context) error {
 			return controlError(err)
 		}
 	}
-	if err := s.expect(ctx); err != nil {
-		s.Conn.Refuse(iperf3.ServerBusy, 0)
+	s.hear(messagePatience)
+	if err := s.open(ctx); err != nil {
 		return err
 	}
-	if err := s.Conn.WriteState(iperf3.CreateStreams); err != nil {
-		return controlError(err)
-	}
-	if err := s.accept(ctx); err != nil {
-		s.Conn.Refuse(iperf3.BadStream, 0)
-		return err
-	}
-	if err := s.ready(); err != nil {
-		return err
-	}
-	s.Doorman.Quiet()
 	if err := legs(ctx); err != nil {
 		s.Conn.Refuse(iperf3.BadStream, 0)
 		return err
@@ -183,6 +176,58 @@ func (s *server) prepare(ctx context.Context) error {
 	return err
 }
 
+// hear starts to hear the client. A linerate may not be silent for long; a stock
+// client says nothing until the test is over.
+func (s *server) hear(patience time.Duration) {
+	if s.ask == nil {
+		patience = 0
+	}
+	s.control = hear(s.Conn, patience, func(*iperf3.News) {})
+}
+
+// open takes the client's streams, unless the client hangs up.
+func (s *server) open(ctx context.Context) error {
+	attentive, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
+	go func(c *control) {
+		select {
+		case <-c.heard:
+			gone(errHungUp)
+		case <-attentive.Done():
+		}
+	}(s.control)
+	if err := s.expect(attentive); err != nil {
+		return s.unopened(attentive, iperf3.ServerBusy, err)
+	}
+	if err := s.Conn.WriteState(iperf3.CreateStreams); err != nil {
+		return controlError(err)
+	}
+	if err := s.accept(attentive); err != nil {
+		return s.unopened(attentive, iperf3.BadStream, err)
+	}
+	gone(nil)
+	if err := s.ready(); err != nil {
+		return err
+	}
+	s.Doorman.Quiet()
+	return nil
+}
+
+var errHungUp = errors.New("the client gave up before all its streams were open")
+
+// unopened tells the client why its streams aren't open.
+func (s *server) unopened(ctx context.Context, code iperf3.Code, err error) error {
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		_ = s.Conn.Refuse(code, 0) // or it is gone
+		return err
+	case errors.Is(cause, errHungUp):
+		return cause
+	default:
+		return s.breakOff(cause)
+	}
+}
+
 // ready waits until a linerate has seen the answers to all its hellos, and has all
 // open that it receives by.
 func (s *server) ready() error {
@@ -192,7 +237,11 @@ func (s *server) ready() error {
 	if err := s.Conn.WriteState(iperf3.TestStart); err != nil {
 		return controlError(err)
 	}
-	return expect(s.Conn, iperf3.TestStart, nil)
+	if err := s.control.due(iperf3.TestStart); err != nil {
+		return err
+	}
+	s.hear(lifeless)
+	return nil
 }
 
 // codeOf is iperf3's number for why a test can't be.
@@ -258,12 +307,16 @@ func (s *server) options() tcp.Options {
 	return o
 }
 
-// interval is how often the test reports.
+// interval is how often the test reports, and its rate is looked at.
 func (s *server) interval() time.Duration {
+	asked := s.Interval
 	if s.ask != nil {
-		return time.Duration(s.ask.Interval)
+		asked = time.Duration(s.ask.Interval)
 	}
-	return s.Interval
+	if s.MaxRate > 0 && (asked == 0 || asked > guardWindow) {
+		return guardWindow
+	}
+	return asked
 }
 
 // duration is how long the test sends, what is omitted included; 0 without end.
@@ -291,16 +344,30 @@ func (s *server) legsTCP(context.Context) error {
 		s.in = r
 	}
 	if in < len(s.streams.tcp) {
-		task := tcpTask{pattern: pattern, blockLen: s.Params.Len, rate: uint64(s.Params.Bandwidth), zeroCopy: s.Params.ZeroCopy}
+		task := tcpTask{pattern: pattern, blockLen: s.Params.Len, rate: s.rateTCP(), zeroCopy: s.Params.ZeroCopy}
 		if s.ask != nil {
 			task.bytes, task.duration = uint64(s.ask.Bytes), s.duration()
 		}
 		out := newTCPSending(newTCPStreams(s.streams.tcp[in:], s.interval(), s.omit()), task)
-		out.ends = s.ask != nil
+		out.ends = true // or a stock client waits in vain for a block to be whole
 		s.out = out
 	}
 	s.rep.Config.Flows, s.rep.Config.PayloadBytes = s.Params.Parallel, s.Params.Len
 	return describeTCP(s.rep.Config, &s.streams)
+}
+
+// rateTCP is the bit/s of payload at which each stream sends; 0 for no limit.
+func (s *server) rateTCP() uint64 {
+	asked := uint64(s.Params.Bandwidth)
+	if s.MaxRate == 0 {
+		return asked
+	}
+	in, out := s.counts()
+	share := max(s.MaxRate/uint64(in+out), 1)
+	if asked == 0 {
+		return share
+	}
+	return min(asked, share)
 }
 
 // pattern is what streams are filled with, and what they are held against; nil if
@@ -338,49 +405,34 @@ func (s *server) run(ctx context.Context) error {
 		ctx, over = context.WithTimeoutCause(ctx, s.MaxTime, errTooLong)
 		defer over()
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s.conduct.board.o = &guard{Observer: s.o, maxRate: s.MaxRate, end: end}
 	legs := s.legs()
-	patience := time.Duration(0)
 	if s.ask != nil {
-		patience = lifeless
 		s.teller = newTeller(s.Conn)
 		defer s.teller.hush()
-		s.conduct.board.o = told{s.o, s}
+		if s.ask.Interval > 0 {
+			s.conduct.board.o = told{s.conduct.board.o, s}
+		}
 	}
 	s.conduct.board.parts = len(legs)
-	s.control = hear(s.Conn, patience, iperf3.TestEnd, func(*iperf3.News) {})
 	ended := make(chan error, 1)
 	go func() {
-		state, more := <-s.control.states
-		var err error
-		switch {
-		case !more:
-			err = controlError(s.control.failed)
-		case state != iperf3.TestEnd:
-			err = refusal(s.Conn, state, iperf3.TestEnd)
-		}
-		ended <- err
+		ended <- s.control.due(iperf3.TestEnd)
 		s.conduct.later(running, func() { s.conduct.stop() })
 	}()
 	err := s.conduct.conduct(ctx, legs...)
-	if errors.Is(context.Cause(ctx), errTooLong) {
-		s.Conn.Refuse(iperf3.OverMaxDuration, 0)
-		return errors.Join(err, errTooLong)
+	if ctx.Err() == nil {
+		// The legs may be over sooner than the client says so.
+		select {
+		case said := <-ended:
+			return errors.Join(err, said)
+		case <-ctx.Done():
+		}
 	}
-	if ctx.Err() != nil {
-		s.Conn.WriteState(iperf3.ServerTerminate)
-		return errors.Join(err, ctx.Err())
-	}
-	// The legs may be over sooner than the client says so.
-	select {
-	case said := <-ended:
-		return errors.Join(err, said)
-	case <-ctx.Done():
-		s.Conn.WriteState(iperf3.ServerTerminate)
-		return errors.Join(err, ctx.Err())
-	}
+	return errors.Join(err, s.breakOff(context.Cause(ctx)))
 }
-
-var errTooLong = errors.New("the test took longer than this server allows (--max-duration)")
 
 // legs are the directions of the test: what the client sends is the first.
 func (s *server) legs() []leg {

@@ -12,7 +12,7 @@ import (
 )
 
 // KeepAlive of a control connection notices a peer that vanished within about 12 s, though most probes
-// are lost.
+// are lost. While data is on its way there are no probes: see Unacknowledged.
 var KeepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 10}
 
 const (
@@ -28,51 +28,68 @@ const (
 	// lifeless is how long one may say nothing. What a test does to the network it
 	// does to the control connection as well.
 	lifeless = 20 * time.Second
+	// keptAlive is how long the probes of KeepAlive take to give a peer up.
+	keptAlive = 12 * time.Second
 )
 
-// A control is one end of a control connection while streams run: a goroutine
-// reads it, as either end may say something at any time.
+// Unacknowledged is how long a peer's host may acknowledge nothing of what was said
+// on a control connection (TCP_USER_TIMEOUT): as long as the peer may be silent.
+func Unacknowledged(linerate bool) time.Duration {
+	if linerate {
+		return lifeless
+	}
+	return keptAlive
+}
+
+// A control is one end of a control connection while this end is at work: a
+// goroutine reads it, as the peer may say something or hang up at any time.
 type control struct {
 	*iperf3.Conn
-	states chan iperf3.State
-	failed error // why reading ended; to be read once states is closed
+	heard  chan struct{} // closed once the peer said something, or will no more
+	state  iperf3.State  // what it said; to be read once heard is closed
+	failed error         // why it said nothing; likewise
 }
 
 // hear starts reading. Each Extra goes to news at once, on the reader's
-// goroutine; the other states wait to be taken. It ends with the connection, with
-// the first state after which other messages come, or with until.
-func hear(conn *iperf3.Conn, patience time.Duration, until iperf3.State, news func(*iperf3.News)) *control {
-	c := &control{Conn: conn, states: make(chan iperf3.State, 16)}
+// goroutine. It ends with the connection, or with the first other state: whatever
+// that is, it ends the test.
+func hear(conn *iperf3.Conn, patience time.Duration, news func(*iperf3.News)) *control {
+	c := &control{Conn: conn, heard: make(chan struct{})}
 	go func() {
-		defer close(c.states)
-		c.failed = c.read(patience, until, news)
+		defer close(c.heard)
+		c.failed = c.read(patience, news)
 	}()
 	return c
 }
 
-func (c *control) read(patience time.Duration, until iperf3.State, news func(*iperf3.News)) error {
+// due waits for the state that is due.
+func (c *control) due(want iperf3.State) error {
+	<-c.heard
+	switch {
+	case c.failed != nil:
+		return controlError(c.failed)
+	case c.state != want:
+		return refusal(c.Conn, c.state, want)
+	}
+	return nil
+}
+
+func (c *control) read(patience time.Duration, news func(*iperf3.News)) error {
 	for {
 		c.Patience = iperf3.Patience{First: patience, Whole: messagePatience}
 		state, err := c.ReadState()
 		if err != nil {
 			return err
 		}
-		if state == iperf3.Extra {
-			var n iperf3.News
-			if err := c.ReadExtra(&n); err != nil {
-				return err
-			}
-			news(&n)
-			continue
-		}
-		c.states <- state
-		if state == until {
+		if state != iperf3.Extra {
+			c.state = state
 			return nil
 		}
-		switch state {
-		case iperf3.ServerError, iperf3.ServerTerminate, iperf3.ClientTerminate, iperf3.AccessDenied:
-			return nil
+		var n iperf3.News
+		if err := c.ReadExtra(&n); err != nil {
+			return err
 		}
+		news(&n)
 	}
 }
 
@@ -105,6 +122,7 @@ func expect(conn *iperf3.Conn, want iperf3.State, news func(*iperf3.News)) error
 func refusal(conn *iperf3.Conn, got, want iperf3.State) error {
 	switch got {
 	case iperf3.ServerError:
+		conn.Patience = iperf3.Patience{First: messagePatience, Whole: messagePatience}
 		e, err := conn.ReadServerError()
 		if err != nil {
 			return controlError(err)

@@ -404,7 +404,7 @@ func (c *client) run(ctx context.Context) error {
 		c.teller = newTeller(c.conn)
 		defer context.AfterFunc(ctx, c.end)() // so that its last word comes soon
 	}
-	c.control = hear(c.conn, patience, iperf3.ExchangeResults, func(n *iperf3.News) {
+	c.control = hear(c.conn, patience, func(n *iperf3.News) {
 		if n.Interval != nil {
 			c.news.put(*n.Interval)
 			c.conduct.later(running, c.showNews)
@@ -485,14 +485,8 @@ func (c *client) end() {
 
 // attend ends the legs when the server has something to say that ends the test.
 func (c *client) attend(ctx context.Context) {
-	state, more := <-c.control.states
-	c.word = state
-	switch {
-	case !more:
-		c.wordErr = controlError(c.control.failed)
-	case state != iperf3.ExchangeResults:
-		c.wordErr = refusal(c.conn, state, iperf3.ExchangeResults)
-	}
+	c.wordErr = c.control.due(iperf3.ExchangeResults)
+	c.word = c.control.state
 	close(c.told)
 	c.conduct.later(ctx, func() { c.conduct.stop() })
 }

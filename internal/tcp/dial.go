@@ -44,7 +44,7 @@ func Dial(ctx context.Context, local, remote netip.AddrPort, o Options) (conn *n
 
 // Listen waits for connections at local with the options set, which those it
 // accepts inherit; Apply them to each nevertheless for what Go resets. On IPv6's
-// unspecified address it accepts both families. The caller closes the listener.
+// unspecified address it accepts both families, unless IPv6Only is set. The caller closes the listener.
 func Listen(ctx context.Context, local netip.AddrPort, o Options) (*net.TCPListener, error) {
 	c := net.ListenConfig{
 		KeepAlive: -1,
@@ -53,8 +53,11 @@ func Listen(ctx context.Context, local netip.AddrPort, o Options) (*net.TCPListe
 	c.SetMultipathTCP(false) // a test is of one path
 	local = unmapped(local)
 	network := "tcp"
-	if local.Addr().Is4() {
+	switch {
+	case local.Addr().Is4():
 		network = "tcp4" // or 0.0.0.0 would be both families too
+	case o.IPv6Only:
+		network = "tcp6"
 	}
 	l, err := c.Listen(ctx, network, local.String())
 	if err != nil {

@@ -33,6 +33,8 @@ type Options struct {
 	Pace uint64
 	// Device is the interface to use whatever the routes say (SO_BINDTODEVICE).
 	Device string
+	// IPv6Only keeps a listener at IPv6's unspecified address from IPv4.
+	IPv6Only bool
 	// UserTimeout ends a connection whose data stays unacknowledged for so long
 	// (TCP_USER_TIMEOUT, RFC 5482), in whole milliseconds; 0 for the system's.
 	UserTimeout time.Duration

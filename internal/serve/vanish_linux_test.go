@@ -1,0 +1,126 @@
+package serve
+
+import (
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"linerate/internal/iperf3"
+	"linerate/internal/lab"
+)
+
+// kinds are tests of either protocol, of either direction.
+var kinds = []iperf3.Params{
+	{TCP: true, Time: 60, Parallel: 1}, {TCP: true, Time: 60, Parallel: 1, Reverse: true},
+	{UDP: true, Time: 60, Parallel: 1, Len: 1000, Bandwidth: 1e6}, {UDP: true, Time: 60, Parallel: 1, Len: 1000, Bandwidth: 1e6, Reverse: true},
+}
+
+// running starts a test of each kind.
+func (h *house) running() (all []*visitor) {
+	h.t.Helper()
+	for i := range kinds {
+		v := h.enter()
+		v.open(&kinds[i], 1)
+		expect(h.t, v.control, iperf3.TestStart)
+		expect(h.t, v.control, iperf3.TestRunning)
+		all = append(all, v)
+	}
+	return all
+}
+
+// The cable is cut: nobody says anything any more, but nobody acknowledges either.
+// The places are free within seconds, and nothing is sent on.
+func TestCutCable(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, lab.Config{Impair: &lab.Impairment{}}, Config{MaxTests: len(kinds)})
+	before := h.descriptors()
+	all := h.running()
+	begun := time.Now()
+	check(t, h.SetOutage(true))
+	for range all {
+		h.await("broken")
+	}
+	if d := time.Since(begun); d > 18*time.Second {
+		t.Errorf("the server took %v to notice", d)
+	}
+	h.settled(before)
+	check(t, h.SetOutage(false))
+	for _, v := range all {
+		v.leave()
+	}
+	h.serves()
+}
+
+// BC-072: a client that is killed frees its place at once.
+func TestKilledClients(t *testing.T) {
+	h := newHouse(t, lab.Config{}, Config{MaxTests: 1})
+	before := h.descriptors()
+	for _, args := range []string{"", "-R", "-u -b 10M", "-u -b 10M -R", "--bidir"} {
+		cmd := exec.Command("iperf3", strings.Fields("-c "+h.at.Addr().String()+" -t 60 "+args)...)
+		check(t, h.A().Start(cmd))
+		h.await("started")
+		check(t, cmd.Process.Kill())
+		cmd.Wait() // says that it was killed
+		begun := time.Now()
+		h.await("broken")
+		if d := time.Since(begun); d > 3*time.Second {
+			t.Errorf("%s: noticed after %v", args, d)
+		}
+		h.settled(before)
+	}
+	h.serves()
+}
+
+// A server that is stopped ends in time, with success, and tells its clients.
+func TestStopDuringTests(t *testing.T) {
+	h := newHouse(t, lab.Config{}, Config{MaxTests: 64})
+	all := h.running()
+	results := h.running()
+	for _, v := range results {
+		defer v.leave()
+		check(t, v.control.WriteState(iperf3.TestEnd))
+		expect(t, v.control, iperf3.ExchangeResults)
+	}
+	for i := range 3 { // of UDP one at a time
+		v := h.enter()
+		v.open(&kinds[i], 0)
+		all = append(all, v)
+	}
+	silent, asked := h.dial(), h.enter()
+	defer silent.Close()
+	defer asked.leave()
+	begun := time.Now()
+	check(t, h.server.Process.Signal(os.Interrupt))
+	for i, v := range all {
+		if state, err := v.control.ReadState(); state != iperf3.ServerTerminate || err != nil {
+			t.Errorf("client %d: %v (%v), want %v", i, state, err, iperf3.ServerTerminate)
+		}
+	}
+	h.mustEnd()
+	if d := time.Since(begun); d > 3*time.Second { // with the search for what is left over
+		t.Errorf("the server took %v to end", d)
+	}
+	for _, v := range all {
+		v.leave()
+	}
+}
+
+// A port that is taken is said in one line that names it.
+func TestPortInUse(t *testing.T) {
+	h := newHouse(t, lab.Config{}, Config{})
+	for _, local := range []string{"[::]:5201", "0.0.0.0:5201", h.at.String()} {
+		c := Config{Local: netip.MustParseAddrPort(local)}
+		second := serverCommand(t, c)
+		var out strings.Builder
+		second.Stdout = &out
+		if err := h.B().Run(second); err == nil {
+			t.Errorf("%v: a second server runs", c.Local)
+		}
+		if text := out.String(); !strings.Contains(text, "5201") || !strings.Contains(text, "address already in use") {
+			t.Errorf("%v: %s", c.Local, text)
+		}
+	}
+}
