@@ -36,7 +36,7 @@ func (s *IPerf2) Listen(ctx context.Context) (*IPerf2Sockets, error) {
 	var l IPerf2Sockets
 	var err error
 	if s.UDP {
-		if l.udp, err = session.ListenIPerf2(ctx, s.Local, s.Device, s.Source); err != nil {
+		if l.udp, err = session.ListenIPerf2(ctx, s.Local, s.Device, s.Source, s.Window); err != nil {
 			return nil, &plan.HostError{Err: err}
 		}
 	}

@@ -74,7 +74,7 @@ func IPerf2(ctx context.Context, q IPerf2Request, o ServerObserver) error {
 		if p.Config.Template.Headers.Dst.Is4() {
 			any = netip.IPv4Unspecified()
 		}
-		if back, err = ListenIPerf2(ctx, netip.AddrPortFrom(any, uint16(s.Port)), "", netip.Addr{}); err != nil {
+		if back, err = ListenIPerf2(ctx, netip.AddrPortFrom(any, uint16(s.Port)), "", netip.Addr{}, q.Window); err != nil {
 			return &plan.HostError{Err: fmt.Errorf("wait for the server's flow: %w", err)}
 		}
 		defer back.Close()

@@ -41,7 +41,7 @@ func serveIPerf2(t *testing.T, h *lab.Host) (end func() []*result.Report) {
 	ctx, stop := context.WithCancel(context.Background())
 	var l *IPerf2Listener
 	check(t, h.Do(func() (err error) {
-		l, err = ListenIPerf2(ctx, netip.MustParseAddrPort("[::]:5001"), "", netip.Addr{})
+		l, err = ListenIPerf2(ctx, netip.MustParseAddrPort("[::]:5001"), "", netip.Addr{}, 4<<20)
 		return err
 	}))
 	var c collector
