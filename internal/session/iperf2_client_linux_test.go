@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -59,6 +60,14 @@ func awaitListener(t *testing.T, h *lab.Host, port int) {
 // testIPerf2 runs a client on host a and returns its reports.
 func testIPerf2(t *testing.T, l *lab.Lab, q IPerf2Request) []*result.Report {
 	t.Helper()
+	reports, err := tryIPerf2(t, l, q)
+	check(t, err)
+	return reports
+}
+
+// tryIPerf2 is testIPerf2 for a test that may fail.
+func tryIPerf2(t *testing.T, l *lab.Lab, q IPerf2Request) ([]*result.Report, error) {
+	t.Helper()
 	var err error
 	if q.Send.Pattern, err = probe.ParsePattern("random"); err != nil {
 		t.Fatal(err)
@@ -68,8 +77,8 @@ func testIPerf2(t *testing.T, l *lab.Lab, q IPerf2Request) []*result.Report {
 	}
 	q.Send.Port, q.Back, q.Version = 5001, 5001, "test"
 	var c collector
-	check(t, l.A().Do(func() error { return IPerf2(context.Background(), q, &c) }))
-	return c.reports
+	err = l.A().Do(func() error { return IPerf2(context.Background(), q, &c) })
+	return c.reports, err
 }
 
 // lossLines are lost and total of what a stock server prints of each flow.
@@ -202,8 +211,12 @@ func TestIPerf2ClientOfNobody(t *testing.T) {
 	}
 	defer l.Close()
 	q := IPerf2Request{Send: plan.SendRequest{Path: "udp", Payload: 1000, Rate: mustRate(t, "4M"), Count: 100}}
-	reports := testIPerf2(t, l, q)
-	if len(reports) != 1 || reports[0].Receiver != nil || !strings.Contains(fmt.Sprint(reports[0].Warnings), "nobody listens on its port") {
+	reports, err := tryIPerf2(t, l, q)
+	var peer *plan.PeerError
+	if !errors.As(err, &peer) || !strings.Contains(err.Error(), "nobody listens on its port") {
+		t.Errorf("with nobody there: %v", err)
+	}
+	if len(reports) != 1 || reports[0].Receiver != nil || reports[0].Sender.Packets != 100 || reports[0].Error != err.Error() {
 		t.Errorf("with nobody there: %+v", reports)
 	}
 }

@@ -87,7 +87,7 @@ func TestIPerf2ServesStockTCPClients(t *testing.T) {
 					if d != nil && d.Sender != nil {
 						ours = append(ours, d.Sender.PayloadBytes)
 					}
-					if d != nil && d.Receiver != nil {
+					if d != nil && d.Receiver != nil && d.Receiver.Source == "" {
 						ours = append(ours, d.Receiver.PayloadBytes)
 					}
 				}
