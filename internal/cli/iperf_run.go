@@ -49,7 +49,7 @@ func runIPerf(ctx context.Context, a *iperfArgs, stdio Stdio) error {
 		fmt.Fprintln(stdio.Err, "tcp connect failed: Connection refused")
 		return nil
 	case errors.As(err, &peer):
-		fmt.Fprintf(stdio.Err, "iperf: %s\n", oneLine(err.Error()))
+		fmt.Fprintf(stdio.Err, "WARNING: %s\n", oneLine(err.Error()))
 		return nil
 	}
 	fmt.Fprintf(stdio.Err, "iperf: %s\n", oneLine(err.Error()))

@@ -33,7 +33,9 @@ func newServe(stdio Stdio) *cobra.Command {
 		Long: `Wait for tests: linerate's own and stock iperf3's, over TCP and UDP of one port.
 
 Many run at once. What a client may ask for is limited by the flags below; data
-goes only to the address that holds the control connection.`,
+goes only to the address that holds the control connection. iperf 2 has none: over
+UDP its clients are sent data (-R, --full-duplex, -d, -r) only where --allow names
+their network, as anybody can forge the address that asks.`,
 		Example: `  linerate serve
   linerate serve 10.0.0.2:5201 --max-duration 1m --allow 10.0.0.0/8`,
 		Args: exactly(0, 1, "at most one ADDR:PORT"),
@@ -52,7 +54,7 @@ goes only to the address that holds the control connection.`,
 	add(f, &c.MaxRate, "max-rate", "", "", "RATE", "most that a test may send, in bits of payload (default any)", parseMaxRate)
 	add(f, &c.MaxDuration, "max-duration", "", "1h", "TIME", "longest test", duration(time.Second))
 	add(f, &c.MaxTests, "max-tests", "", "64", "N", "most tests at once", within(1, 10000))
-	add(f, &c.Allow, "allow", "", "", "CIDR,…", "clients that are served (default any)", parsePrefixes)
+	add(f, &c.Allow, "allow", "", "", "CIDR,…", "clients that are served (default any, and none is sent data by iperf 2 over UDP)", parsePrefixes)
 	f.StringVar(&gate.users, "auth-file", "", "users that are served: lines of user,hash as iperf3's --authorized-users-path")
 	f.StringVar(&gate.key, "rsa-private-key-path", "", "private key (PEM) that logins are encrypted for, with --auth-file")
 	add(f, &gate.skew, "time-skew-threshold", "", "10s", "TIME", "how far a client's clock may be off in a login", duration(time.Second))

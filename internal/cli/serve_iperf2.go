@@ -15,6 +15,7 @@ func openIPerf2(ctx context.Context, c serve.Config, port int, o *serving) (*ser
 	s := &serve.IPerf2{
 		IPerf2Options: session.IPerf2Options{
 			Version: c.Version, Interval: c.Interval, Window: iperf2Window, MostRate: c.MaxRate, MostTime: c.MaxDuration,
+			ReceiveOnly: len(c.Allow) == 0,
 		},
 		Local: netip.AddrPortFrom(c.Local.Addr(), uint16(port)), Device: c.Device, UDP: true, TCP: true, Most: c.MaxTests,
 		Allow: func(a netip.Addr) bool {

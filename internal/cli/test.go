@@ -14,6 +14,7 @@ import (
 	"linerate/internal/iperf3"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
+	"linerate/internal/result"
 	"linerate/internal/session"
 	"linerate/internal/units"
 	"linerate/rx"
@@ -27,32 +28,42 @@ type login struct {
 
 func newTest(stdio Stdio) *cobra.Command {
 	var r plan.TestRequest
-	var fail thresholds
+	var o testOptions
 	var who login
+	var peer string
 	out := output{stdio: stdio}
-	var interval time.Duration
 	cmd := &cobra.Command{
 		Use:   "test HOST[:PORT]",
-		Short: "Test the way to linerate serve or a stock iperf3 -s, and back",
-		Long: `Test the way to linerate serve or a stock iperf3 -s, and back.
+		Short: "Test the way to linerate serve or a stock iperf3 -s or iperf -s, and back",
+		Long: `Test the way to linerate serve or a stock iperf3 -s or iperf -s, and back.
 
 Both ends are told what to do over a control connection (iperf3's protocol), and
-both ends' numbers stand in the report. UDP unless --tcp is given.`,
+both ends' numbers stand in the report. UDP unless --tcp is given.
+
+With --peer iperf2 the server is iperf -s -u (iperf -s for --tcp), or a group. It
+is told what to do by the first bytes, and reports at the end of a UDP flow that
+goes forward; its --full-duplex is --bidir.`,
 		Example: `  linerate test 10.0.0.2 --rate 500M
   linerate test 10.0.0.2 --rate max --path packet --frame 9018
-  linerate test 10.0.0.2 --tcp -t 20 -R`,
+  linerate test 10.0.0.2 --tcp -t 20 -R
+  linerate test 10.0.0.2 --peer iperf2 --rate 500M
+  linerate test 239.1.2.3 --peer iperf2 --ttl 4`,
 		Args: exactly(1, 1, "one HOST[:PORT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Host = args[0]
-			fail.set = cmd.Flags().Changed("fail-below")
+			o.fail.set = cmd.Flags().Changed("fail-below")
 			if r.TCP {
 				ofTCP(cmd, &r)
 			}
-			return runTest(cmd.Context(), r, interval, fail, who, &out)
+			if peer == peerIPerf2 {
+				return runTestIPerf2(cmd, r, o, &out)
+			}
+			return runTest(cmd.Context(), r, o, who, &out)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
+	add(f, &peer, "peer", "", peerIPerf3, "PROTOCOL", "what the server speaks: iperf3 (linerate serve, too) or iperf2", parsePeer)
 	f.BoolVar(&r.TCP, "tcp", false, "TCP over ordinary sockets, in place of UDP")
 	f.BoolVarP(&r.Reverse, "reverse", "R", false, "the server sends")
 	f.BoolVar(&r.Bidir, "bidir", false, "both send at once")
@@ -71,7 +82,7 @@ both ends' numbers stand in the report. UDP unless --tcp is given.`,
 	add(f, &r.Flows, "flows", "P", "1", "N", "parallel flows, one source port each", within(1, iperf3.MaxStreams))
 	add(f, &r.Burst, "burst", "", "", "N", "most packets back to back (default 1 below 100 kpps)", within(1, 1024))
 	f.BoolVar(&r.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
-	add(f, &r.Port, "port", "p", "5201", "PORT", "the server's port, unless HOST names one", within(1, 65535))
+	add(f, &r.Port, "port", "p", "5201", "PORT", "the server's port, unless HOST names one (default of iperf2 5001)", within(1, 65535))
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffers at both ends; K and M are 1024 (default of TCP the kernel's)", parseWindow)
 	tcpFlags(f, &r)
 	add(f, &r.PatternName, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero or random", parsePatternName)
@@ -88,9 +99,9 @@ both ends' numbers stand in the report. UDP unless --tcp is given.`,
 	f.StringVar(&who.user, "username", "", "name to log in by; the password is taken from LINERATE_PASSWORD, or asked for")
 	f.StringVar(&who.key, "rsa-public-key-path", "", "the server's public key (PEM), with --username")
 	f.BoolVar(&who.pkcs1, "use-pkcs1-padding", false, "log in to an iperf3 before 3.17")
-	add(f, &fail.loss, "fail-loss", "", "", "RATIO", "exit 3 when more is lost: 0.001 or 0.1%", parseRatio)
-	add(f, &fail.rate, "fail-below", "", "", "RATE", "exit 3 when less arrives", units.ParseRate)
-	intervalFlag(f, &interval)
+	add(f, &o.fail.loss, "fail-loss", "", "", "RATIO", "exit 3 when more is lost: 0.001 or 0.1%", parseRatio)
+	add(f, &o.fail.rate, "fail-below", "", "", "RATE", "exit 3 when less arrives", units.ParseRate)
+	intervalFlag(f, &o.interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
 	out.verboseFlag(cmd)
@@ -108,8 +119,14 @@ func ofTCP(cmd *cobra.Command, r *plan.TestRequest) {
 	r.BlockLen, r.Payload = r.Payload, 0
 }
 
-func runTest(ctx context.Context, r plan.TestRequest, interval time.Duration, fail thresholds, who login, out *output) error {
-	if err := fail.check(); err != nil {
+// testOptions are what this end does with a test.
+type testOptions struct {
+	interval time.Duration
+	fail     thresholds
+}
+
+func runTest(ctx context.Context, r plan.TestRequest, o testOptions, who login, out *output) error {
+	if err := o.fail.check(); err != nil {
 		return err
 	}
 	var err error
@@ -123,14 +140,19 @@ func runTest(ctx context.Context, r plan.TestRequest, interval time.Duration, fa
 	if err != nil {
 		return err
 	}
-	p.Interval = interval
+	p.Interval = o.interval
 	out.begin()
 	rep, err := session.Test(ctx, p, version(), out)
 	if rep == nil {
 		return err
 	}
+	return o.conclude(ctx, out, rep, err)
+}
+
+// conclude judges a test and prints its report.
+func (o *testOptions) conclude(ctx context.Context, out *output, rep *result.Report, err error) error {
 	if err == nil {
-		if err = fail.judge(rep.Receiver); err != nil {
+		if err = o.fail.judge(rep.Receiver); err != nil {
 			rep.Error = err.Error()
 		}
 	}

@@ -97,7 +97,7 @@ func (s *Settings) putPlain(b []byte, flags uint32) {
 	be.PutUint32(b[atFlows:], uint32(s.Flows))
 	be.PutUint32(b[atPort:], uint32(s.Port))
 	be.PutUint32(b[atSize:], uint32(s.Size))
-	amount := int32(s.Bytes)
+	amount := int32(min(s.Bytes, math.MaxInt32))
 	if s.Bytes == 0 {
 		amount = -int32(s.Duration / amountUnit)
 	}

@@ -49,7 +49,11 @@ func (o Options) flows(b *strings.Builder, flows []result.Receiver) {
 		if f.Lost != 0 {
 			lost = o.paint(red, lost)
 		}
-		t.rows = append(t.rows, []string{name, number(f.Packets), cells[i], lost, loss, number(f.Duplicates), number(f.Reordered), nanoseconds(f.JitterNS)})
+		reordered := "-" // a stock peer does not tell
+		if f.Arrivals != nil {
+			reordered = number(f.Reordered)
+		}
+		t.rows = append(t.rows, []string{name, number(f.Packets), cells[i], lost, loss, number(f.Duplicates), reordered, nanoseconds(f.JitterNS)})
 	}
 	t.write(b)
 	if more := len(flows) - len(shown); more > 0 {

@@ -72,6 +72,7 @@ func TestText(t *testing.T) {
 		{"recv_no_count", noCountReport(), pipe},
 		{"recv_nothing", nothingReport(), pipe},
 		{"ledger", ledgerReport(), pipe},
+		{"test_iperf2", iperf2Report(), Options{Width: 100, Verbose: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { golden(t, tt.name, printed(t, tt.report, tt.o)) })
 	}

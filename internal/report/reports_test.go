@@ -135,6 +135,30 @@ func lowerBoundReport() *result.Report {
 	return r
 }
 
+// iperf2Report is of a stock server, which tells loss and copies in one.
+func iperf2Report() *result.Report {
+	flow := func(n uint16, lost, late uint64) result.Receiver {
+		return result.Receiver{
+			Flow: &n, PayloadBytes: 1450 * (500 - lost), Seconds: 1, Rate: rateOf(float64(500 - lost)),
+			ArrivedPackets: &result.ArrivedPackets{
+				Packets: 500 - lost, Unique: 500 - lost, Lost: lost, LossRatio: ptr(float64(lost) / 500),
+				LossIsLowerBound: late > 0, OutOfOrder: &late, JitterNS: ptr(int64(4000)),
+			},
+		}
+	}
+	r := flow(0, 0, 3)
+	r.Flow, r.Flows = nil, []result.Receiver{flow(0, 0, 3), flow(1, 0, 0)}
+	r.Packets, r.Unique = 1000, 1000
+	return &result.Report{
+		Config: &result.Config{
+			Protocol: "udp", Path: "packet", Peer: "iperf2", Direction: "forward", Interface: "eth0", Destination: "10.0.0.2:5001",
+			PayloadBytes: 1450, FrameBytes: 1496, Flows: 2,
+		},
+		Sender:   &result.Sender{PayloadBytes: 1_450_000, Seconds: 1, SentPackets: &result.SentPackets{Packets: 1000}},
+		Receiver: &r,
+	}
+}
+
 // noCountReport is of a run without gaps whose end is unknown.
 func noCountReport() *result.Report {
 	r := cleanReport()

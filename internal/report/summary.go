@@ -244,6 +244,8 @@ func cores(v float64) string { return strconv.FormatFloat(v*100, 'f', 0, 64) }
 func (o Options) verdict(b *strings.Builder, r *result.Receiver) {
 	switch {
 	case r == nil || r.ArrivedPackets == nil || r.Lost != 0 || r.Packets == 0:
+	case r.LossIsLowerBound && r.OutOfOrder != nil:
+		o.line(b, "", o.paint(yellow, "the server tells of no loss; each packet out of order may hide one"))
 	case r.LossIsLowerBound:
 		o.line(b, "", o.paint(yellow, "no gap was seen; what was lost at the end is unknown, as no sender's count came"))
 	case r.Arrivals != nil && r.Corrupt != nil && *r.Corrupt != 0:

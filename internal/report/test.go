@@ -99,6 +99,9 @@ func order(r *result.Receiver) []string {
 		if r.Duplicates > 0 {
 			parts = append(parts, fmt.Sprintf("at least %d duplicate", r.Duplicates))
 		}
+		if r.OutOfOrder != nil {
+			parts = append(parts, fmt.Sprintf("%d out of order, duplicates among them", *r.OutOfOrder))
+		}
 		return parts
 	}
 	parts = append(parts, fmt.Sprintf("%d duplicate", r.Duplicates), fmt.Sprintf("%d reordered", r.Reordered))

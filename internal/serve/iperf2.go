@@ -23,8 +23,8 @@ type IPerf2 struct {
 	// Most is the most tests at once, and Clients after how many flows or streams
 	// the server ends; 0 for no limit of either.
 	Most, Clients int
-	// Allow says who may ask for a test; nil lets all. A datagram's source is easily
-	// forged: who may be anybody must not be let to ask for data.
+	// Allow says who may ask for a test; nil lets all, of whom over UDP none should be
+	// sent data (ReceiveOnly).
 	Allow func(netip.Addr) bool
 	// Refused is told why a client got no test, from any goroutine.
 	Refused func(error)
@@ -36,7 +36,7 @@ func (s *IPerf2) Listen(ctx context.Context) (*IPerf2Sockets, error) {
 	var l IPerf2Sockets
 	var err error
 	if s.UDP {
-		if l.udp, err = session.ListenIPerf2(ctx, s.Local, s.Device, s.Source); err != nil {
+		if l.udp, err = session.ListenIPerf2(ctx, s.Local, s.Device, s.Source, s.Window); err != nil {
 			return nil, &plan.HostError{Err: err}
 		}
 	}

@@ -43,6 +43,7 @@ const (
 type IPerf2Listener struct {
 	conn   *net.UDPConn
 	device string
+	window int
 	ready  []*IPerf2Flow
 	fresh  []*IPerf2Flow // with a socket, but not settled
 	queue  []received    // came to the socket of a flow that is another's
@@ -78,13 +79,15 @@ type stray struct {
 
 // ListenIPerf2 waits for datagrams at an address, of one interface or, where
 // device is empty, of any. A group it joins, for one source if that is valid.
-func ListenIPerf2(ctx context.Context, local netip.AddrPort, device string, source netip.Addr) (*IPerf2Listener, error) {
-	c := net.ListenConfig{Control: shared(device)}
+// window is the receive buffer in bytes of its socket and of each flow's, which
+// hold what comes before a flow is counted; 0 leaves it to the kernel.
+func ListenIPerf2(ctx context.Context, local netip.AddrPort, device string, source netip.Addr, window int) (*IPerf2Listener, error) {
+	c := net.ListenConfig{Control: shared(device, window)}
 	conn, err := c.ListenPacket(ctx, "udp", local.String())
 	if err != nil {
 		return nil, err
 	}
-	l := &IPerf2Listener{conn: conn.(*net.UDPConn), device: device, flows: map[netip.AddrPort]*IPerf2Flow{}}
+	l := &IPerf2Listener{conn: conn.(*net.UDPConn), device: device, window: window, flows: map[netip.AddrPort]*IPerf2Flow{}}
 	if local.Addr().Is4() {
 		err = ipv4.NewPacketConn(l.conn).SetControlMessage(ipv4.FlagDst, true)
 	} else {
@@ -127,9 +130,9 @@ func join(c *net.UDPConn, group netip.Addr, device string, source netip.Addr) (e
 
 // shared prepares a socket whose address others have as well, of which the kernel
 // gives a datagram to the one that is connected to its sender.
-func shared(device string) func(network, address string, c syscall.RawConn) error {
+func shared(device string, window int) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
-		return errors.Join(linux.ReuseAddress(c), linux.BindToDevice(c, device))
+		return errors.Join(linux.ReuseAddress(c), linux.BindToDevice(c, device), linux.ReceiveBuffer(c, window))
 	}
 }
 
@@ -193,7 +196,7 @@ func (l *IPerf2Listener) take(ctx context.Context, r received) error {
 		return nil
 	}
 	local := netip.AddrPortFrom(r.to, l.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
-	d := net.Dialer{Control: shared(l.device), LocalAddr: net.UDPAddrFromAddrPort(local)}
+	d := net.Dialer{Control: shared(l.device, l.window), LocalAddr: net.UDPAddrFromAddrPort(local)}
 	conn, err := d.DialContext(ctx, "udp", from.String())
 	if err != nil {
 		return fmt.Errorf("a socket for %v: %w", from, err)

@@ -10,12 +10,17 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/net/ipv4"
+	"golang.org/x/net/ipv6"
+
 	"linerate/gen"
+	"linerate/gen/frame"
 	"linerate/internal/iperf2"
 	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
 	"linerate/internal/result"
+	"linerate/internal/units"
 )
 
 // An IPerf2Request asks for a test over UDP against a server of iperf 2.
@@ -53,6 +58,9 @@ const (
 // calling thread's network namespace.
 func IPerf2(ctx context.Context, q IPerf2Request, o ServerObserver) error {
 	q.Send.Format = probe.IPerf2
+	if q.Mode == iperf2.Reverse {
+		q.Send.Path = "udp" // here; by what the server sends is not known
+	}
 	p, err := plan.ResolveSend(ctx, q.Send)
 	if err != nil {
 		return err
@@ -74,13 +82,16 @@ func IPerf2(ctx context.Context, q IPerf2Request, o ServerObserver) error {
 		if p.Config.Template.Headers.Dst.Is4() {
 			any = netip.IPv4Unspecified()
 		}
-		if back, err = ListenIPerf2(ctx, netip.AddrPortFrom(any, uint16(s.Port)), "", netip.Addr{}); err != nil {
+		if back, err = ListenIPerf2(ctx, netip.AddrPortFrom(any, uint16(s.Port)), "", netip.Addr{}, q.Window); err != nil {
 			return &plan.HostError{Err: fmt.Errorf("wait for the server's flow: %w", err)}
 		}
 		defer back.Close()
 	}
 	flows, err := dialIPerf2(ctx, p)
 	if err != nil {
+		for _, c := range flows {
+			c.Close()
+		}
 		return err
 	}
 	if s.Mode == iperf2.Reverse {
@@ -94,11 +105,11 @@ func IPerf2(ctx context.Context, q IPerf2Request, o ServerObserver) error {
 func (q *IPerf2Request) settings(p *plan.Send) iperf2.Settings {
 	s := iperf2.Settings{
 		Mode: q.Mode, Flows: p.Schedule.Flows, Port: q.Back, Size: p.Schedule.Sizes[0],
-		Duration: min(p.Schedule.Duration, iperf2.MostDuration), Bytes: uint64(q.Send.Bytes), TOS: q.Send.TOS,
+		Duration: min(p.Schedule.Duration, iperf2.MostDuration), TOS: q.Send.TOS,
 		NoFIN: q.NoFIN || q.Mode == iperf2.FullDuplex, // else a server asks for a report at its own end, too
-		Rate:  uint64(p.Report.RateBps) / uint64(p.Schedule.Flows),
+		Rate:  payloadRate(p) / uint64(p.Schedule.Flows),
 	}
-	if s.Bytes == 0 {
+	if s.Bytes = uint64(q.Send.Bytes) / uint64(s.Flows); s.Bytes == 0 {
 		s.Bytes = p.Schedule.Count * uint64(s.Size) / uint64(s.Flows)
 	}
 	s.Bytes = min(s.Bytes, math.MaxInt32)
@@ -108,6 +119,14 @@ func (q *IPerf2Request) settings(p *plan.Send) iperf2.Settings {
 	return s
 }
 
+// payloadRate is the rate of all flows in bit/s of payload; 0 for as fast as can be.
+func payloadRate(p *plan.Send) uint64 {
+	if p.Report.RateBps > 0 && p.Report.Layer == units.L4.String() {
+		return uint64(p.Report.RateBps)
+	}
+	return uint64(math.Round(p.Report.RatePps * 8 * float64(p.Schedule.Sizes[0])))
+}
+
 // configure has the report say what the plan does.
 func (t *iperf2UDP) configure(p *plan.Send) {
 	c, direction := p.Report, t.rep.Config.Direction
@@ -115,14 +134,18 @@ func (t *iperf2UDP) configure(p *plan.Send) {
 	t.rep.Config.Peer, t.rep.Config.Direction = "iperf2", direction
 	t.rep.Config.TOS, t.rep.Config.Bytes = int(t.settings.TOS), int64(t.settings.Bytes)
 	t.rep.Warnings = p.Warnings
+	if direction == reverse {
+		t.rep.Config.Path, t.rep.Config.PathReason = "", ""
+	}
 }
 
 // dialIPerf2 opens a socket per flow: a kernel path sends by it, and the server
-// answers to it whatever the path.
+// answers to it whatever the path. Those that are open come back with an error,
+// too.
 func dialIPerf2(ctx context.Context, p *plan.Send) (flows []*net.UDPConn, err error) {
 	h := &p.Config.Template.Headers
 	device := ""
-	if p.Config.BindDevice {
+	if p.Config.BindDevice || h.Dst.IsMulticast() {
 		device = p.Config.Interface
 	}
 	for i := range p.Schedule.Flows {
@@ -133,17 +156,27 @@ func dialIPerf2(ctx context.Context, p *plan.Send) (flows []*net.UDPConn, err er
 		}
 		c, err := d.DialContext(ctx, "udp", netip.AddrPortFrom(h.Dst, to).String())
 		if err != nil {
-			for _, c := range flows {
-				c.Close()
-			}
-			return nil, &plan.PeerError{Err: fmt.Errorf("a flow to the server: %w", err)}
+			return flows, &plan.PeerError{Err: fmt.Errorf("a flow to the server: %w", err)}
 		}
 		flows = append(flows, c.(*net.UDPConn))
+		if err := mark(flows[i], h); err != nil {
+			return flows, err
+		}
 	}
 	if p.Path.Family == gen.Kernel {
 		p.Config.Sockets = flows
 	}
 	return flows, nil
+}
+
+// mark has what a socket sends look like what a path sends.
+func mark(c *net.UDPConn, h *frame.Headers) error {
+	if h.Dst.Unmap().Is4() {
+		p := ipv4.NewPacketConn(c)
+		return errors.Join(p.SetTOS(int(h.TOS)), p.SetTTL(int(h.TTL)), p.SetMulticastTTL(int(h.TTL)))
+	}
+	p := ipv6.NewPacketConn(c)
+	return errors.Join(p.SetTrafficClass(int(h.TOS)), p.SetHopLimit(int(h.TTL)), p.SetMulticastHopLimit(int(h.TTL)))
 }
 
 // toServer sends, and receives in a mode that does both.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"linerate/internal/iperf2"
+	"linerate/internal/plan"
 	"linerate/internal/result"
 )
 
@@ -58,8 +59,8 @@ func awaitReport(ctx context.Context, conn *net.UDPConn, fin func(try int) []byt
 	case refused > 0:
 		heard = "nobody listens on its port (ICMP)"
 	}
-	return nil, fmt.Errorf("no report from the server at %v, which was told the end %d times in %.1f s: %s",
-		conn.RemoteAddr(), try, time.Since(begun).Seconds(), heard)
+	return nil, &plan.PeerError{Err: fmt.Errorf("no report from %v, which was told the end %d times in %.1f s: %s",
+		conn.RemoteAddr(), try, time.Since(begun).Seconds(), heard)}
 }
 
 // answerFINs answers those of a flow that was counted, until none has come for a

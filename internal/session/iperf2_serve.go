@@ -26,6 +26,9 @@ type ServerObserver interface {
 // flow back begins, as the stock server waits.
 const beforeTradeBack = 250 * time.Millisecond
 
+// ErrReceiveOnly says that a client asked for data that is not sent to it.
+var ErrReceiveOnly = errors.New("it gets none, as anybody can forge the address that it would go to")
+
 // ServeIPerf2 serves one UDP flow of an iperf 2 client: it counts it and reports
 // to the client, or sends, or both, and hands the report to o. Where the flow
 // turns out to be no test there is none. The flow is closed when ServeIPerf2
@@ -34,6 +37,9 @@ const beforeTradeBack = 250 * time.Millisecond
 func ServeIPerf2(ctx context.Context, f *IPerf2Flow, opts IPerf2Options, o ServerObserver) error {
 	defer f.Close()
 	s := iperf2.ParseUDP(f.First)
+	if s.Mode != iperf2.Forward && (opts.ReceiveOnly || isGroup(f.Conn.LocalAddr())) {
+		return fmt.Errorf("%v asks for data over UDP: %w", f.from, ErrReceiveOnly)
+	}
 	t, err := newIPerf2UDP(s, directionOf(s.Mode), opts, true, o)
 	if err != nil {
 		return err

@@ -144,6 +144,9 @@ func (t *iperf2TCP) run(ctx context.Context) error {
 		}
 		ways[outAt].Sender = s
 		awaitClose(ctx, t.out.conns)
+		if !t.server {
+			ways[outAt].Receiver = acknowledged(t.out.conns, s)
+		}
 	}
 	t.file(&ways, len(legs), err)
 	return err

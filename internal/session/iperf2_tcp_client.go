@@ -22,6 +22,7 @@ type IPerf2TCPRequest struct {
 	// Flows at this end, too.
 	Settings iperf2.Settings
 	Pattern  probe.Pattern
+	Patience time.Duration // of connecting; 0 for the kernel's
 	// Bare sends no header, for servers that want none; only forward.
 	Bare bool
 }
@@ -114,6 +115,11 @@ func (q *IPerf2TCPRequest) dial(ctx context.Context, t *iperf2TCP, s iperf2.Sett
 	if !q.Bare {
 		header = s.AppendTCP(nil)
 	}
+	if q.Patience > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, q.Patience)
+		defer stop()
+	}
 	var longest time.Duration
 	for i := range s.Flows {
 		local := q.Local
@@ -122,7 +128,7 @@ func (q *IPerf2TCPRequest) dial(ctx context.Context, t *iperf2TCP, s iperf2.Sett
 		}
 		c, took, err := tcp.Dial(ctx, local, q.Peer, q.Socket)
 		if err != nil {
-			return conns, 0, &plan.PeerError{Err: err}
+			return conns, 0, &plan.PeerError{Err: fmt.Errorf("cannot connect to %s: %w (is iperf -s running there?)", q.Peer, err)}
 		}
 		conns = append(conns, c)
 		longest = max(longest, took)

@@ -28,6 +28,9 @@ type IPerf2Options struct {
 	// bit/s and by the clock; 0 for no bound.
 	MostRate uint64
 	MostTime time.Duration
+	// ReceiveOnly has a server send no test data over UDP: nothing proves that the
+	// address which asks for it is the client's own.
+	ReceiveOnly bool
 }
 
 const (
@@ -94,6 +97,7 @@ func (t *iperf2UDP) receive(c *net.UDPConn, strays func(*track.Tracker) int) err
 	if err != nil {
 		return err
 	}
+	t.rep.Config.RX = path.Name
 	p := &plan.Receive{
 		Path:     path,
 		Config:   rx.Config{Sockets: []*net.UDPConn{c}, Window: t.opts.Window},
@@ -157,7 +161,7 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 		ways[outAt].Sender = t.sent()
 		t.rep.Warnings = append(t.rep.Warnings, t.out.notes...)
 		if len(t.sockets) > 0 && err == nil {
-			ways[outAt].Receiver = t.fetch(ctx)
+			ways[outAt].Receiver, err = t.fetch(ctx)
 		}
 	}
 	t.file(&ways, len(legs), err)
@@ -227,9 +231,14 @@ func (c *conductor) file(ways *[2]result.Direction, n int, err error) {
 	}
 }
 
-// fetch waits for what the other end says that it received; nil where it does
-// not say it of every flow.
-func (t *iperf2UDP) fetch(ctx context.Context) *result.Receiver {
+// fetch waits for what the other end says that it received; that it does not say
+// it of every flow is the peer's error. A test that was stopped waits less long.
+func (t *iperf2UDP) fetch(ctx context.Context) (*result.Receiver, error) {
+	if ctx.Err() != nil {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), partingPatience)
+		defer stop()
+	}
 	size := t.out.plan.Schedule.Sizes[0]
 	sent := t.out.pacer.SentPerFlow()
 	flows := make([]*result.Receiver, len(sent))
@@ -247,13 +256,12 @@ func (t *iperf2UDP) fetch(ctx context.Context) *result.Receiver {
 	asking.Wait()
 	for _, err := range failed {
 		if err != nil {
-			t.rep.Warnings = append(t.rep.Warnings, err.Error())
-			return nil
+			return nil, err
 		}
 	}
 	sum := together(flows)
 	sum.Rate = rate(t.out.plan.Stack, sum.Unique, sum.Unique*uint64(size), time.Duration(sum.Seconds*float64(time.Second)))
-	return sum
+	return sum, nil
 }
 
 // finOf makes the FINs of a flow that sent so much.

@@ -41,14 +41,14 @@ func capture(t *testing.T, l *lab.Lab) (file string, end func() string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "wire.pcap")
 	end = background(t, l.B(), "tcpdump", "-i", l.B().Interface, "-n", "--immediate-mode", "-B", "32768", "-U",
-		"-w", file, "udp port 5201 or (vlan and udp port 5201)")
+		"-w", file, "udp port 5201 or udp port 5001 or (vlan and udp port 5201)")
 	await(t, "tcpdump", func() bool { return exec.Command("test", "-s", file).Run() == nil })
 	return file, end
 }
 
 func await(t *testing.T, what string, ready func() bool) {
 	t.Helper()
-	for range 100 {
+	for range 600 { // a busy machine takes its time
 		if ready() {
 			return
 		}
@@ -61,7 +61,7 @@ func await(t *testing.T, what string, ready func() bool) {
 func tshark(t *testing.T, file, filter string, fields ...string) []string {
 	t.Helper()
 	// An ephemeral source port may be some other protocol's: ours is plain data.
-	args := []string{"-r", file, "-Y", filter, "-T", "fields", "-d", "udp.port==5201,data",
+	args := []string{"-r", file, "-Y", filter, "-T", "fields", "-d", "udp.port==5201,data", "-d", "udp.port==5001,data",
 		"-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"}
 	for _, f := range fields {
 		args = append(args, "-e", f)
