@@ -210,8 +210,12 @@ func (r *receiving) lastInterval(t track.Totals, lost uint64, show func(result.I
 	}
 }
 
-// lag is how long nothing has to come for all to have come that was sent before.
-const lag = 100 * time.Millisecond
+const (
+	// lag is how long nothing has to come for all to have come that was sent before,
+	lag = 100 * time.Millisecond
+	// and lags how often in a row: a busy host may not let us look in one of them.
+	lags = 2
+)
 
 // catchUp counts what still comes after the sender is known to have stopped, until
 // nothing does for a while. It is for after run.
@@ -219,14 +223,15 @@ func (r *receiving) catchUp() error {
 	if r.settled() {
 		return nil
 	}
-	for end := time.Now().Add(plan.TestDrain); time.Now().Before(end); {
+	end := time.Now().Add(plan.TestDrain)
+	for quiet := 0; quiet < lags && time.Now().Before(end); {
 		before := r.tracker.Totals().Packets
 		limits := rx.Limits{Duration: lag}
 		if _, err := rx.Count(context.Background(), r.receiver, r.tracker, limits, rx.Ticks{}, nil); err != nil {
 			return err
 		}
-		if r.tracker.Totals().Packets == before {
-			break
+		if quiet++; r.tracker.Totals().Packets != before {
+			quiet = 0
 		}
 	}
 	return nil
