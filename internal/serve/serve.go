@@ -30,7 +30,7 @@ type Config struct {
 	MaxTests    int           // at once; what comes more is told that the server is busy
 	Allow       []netip.Prefix
 	Gate        *iperf3.Gate                // asks for a login; nil for none
-	Output      func(*result.Report) string // makes what a client reads that asks for the server's output
+	Output      func(*result.Report) string `json:"-"` // makes what a client reads that asks for the server's output; nil for nothing
 	Tests       int                         // after so many, failed ones too, the server ends; 0 for never
 }
 

@@ -45,7 +45,8 @@ type Call struct {
 	Interval time.Duration // of this end's report, where the client asks for none
 	MaxTime  time.Duration // after which the test is ended; 0 for never
 	MaxRate  uint64        // bit/s of payload that the test moves; 0 for any
-	// Output makes of a report what a client reads that asks for the server's output.
+	// Output makes of a report what a client reads that asks for the server's output;
+	// nil for nothing.
 	Output func(*result.Report) string
 }
 

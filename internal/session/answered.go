@@ -31,7 +31,7 @@ func (s *server) settle(ctx context.Context, failed error) error {
 	}
 	finding, err := s.account(theirs)
 	mine := s.conduct.resultsOf(&s.streams, s.in, s.out)
-	if s.Params.GetServerOutput {
+	if s.Params.GetServerOutput && s.Output != nil {
 		mine.ServerOutputText = s.Output(s.rep)
 	}
 	if s.ask != nil {
