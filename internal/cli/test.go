@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"linerate/gen"
+	"linerate/internal/echo"
 	"linerate/internal/iperf3"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
@@ -87,6 +88,8 @@ goes forward; its --full-duplex is --bidir.`,
 	tcpFlags(f, &r)
 	add(f, &r.PatternName, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero or random", parsePatternName)
 	f.BoolVar(&r.Verify, "verify", false, "check the payload bytes and count corrupt ones")
+	add(f, &r.RTT, "rtt", "", "", "N", "measure round trips beside the load: N probes a second (100 if no N is given)", within(1, echo.MostRate))
+	f.Lookup("rtt").NoOptDefVal = "100"
 	addressFlags(f, &r.V4, &r.V6, &r.Iface)
 	f.StringVarP(&r.Bind, "bind", "B", "", "source address, or an interface's name")
 	f.StringVar(&r.ControlBind, "control-bind", "", "source address of the control connection")

@@ -27,6 +27,7 @@ type Ask struct {
 	TTL      int    `json:"ttl,omitempty"`
 	Pace     uint64 `json:"pace,omitempty"` // bytes per second of each TCP stream
 	Interval int64  `json:"interval_ns,omitempty"`
+	Reflect  []byte `json:"reflect,omitempty"` // asks for a reflector of probes that carry this token
 }
 
 // Check returns None, or the code to refuse an Ask with: a number is outside the
@@ -61,6 +62,9 @@ type Greeting struct {
 	Send     *result.Config `json:"send,omitempty"`    // how the server will send
 	Receive  *result.Config `json:"receive,omitempty"` // how it will count
 	Warnings []string       `json:"warnings,omitempty"`
+	// Reflector is the UDP port that probes for round trips come back from; absent
+	// if none was asked for.
+	Reflector int `json:"reflector_port,omitempty"`
 }
 
 // News is what either end tells while a test runs, each behind the state Extra.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"linerate/internal/echo"
 	"linerate/internal/host"
 	"linerate/internal/iperf3"
 	"linerate/internal/probe"
@@ -34,6 +35,7 @@ type TestRequest struct {
 	DontFragment    bool   // refuse payloads that no packet has room for
 	ControlBind     string // address that the control connection leaves from
 	ConnectPatience time.Duration
+	RTT             int // probes a second for round trips; 0 for none
 
 	// Stock asks for nothing but what iperf3 itself knows, whoever the peer is.
 	Stock      bool
@@ -273,6 +275,9 @@ func (t *Test) params() {
 	t.Ask = iperf3.Ask{
 		Duration: int64(t.Duration()), Count: r.Count, Bytes: r.Bytes,
 		Path: r.Path, RX: r.RX, NoGSO: r.NoGSO, Burst: r.Burst, Pattern: r.PatternName, Verify: r.Verify, TTL: r.TTL,
+	}
+	if r.RTT > 0 {
+		t.Ask.Reflect = echo.NewToken()
 	}
 }
 

@@ -22,6 +22,7 @@ func (o Options) summary(b *strings.Builder, r *result.Report) {
 			o.flows(b, r.Receiver.Flows)
 		}
 	}
+	o.roundTrips(b, r.RTTNS)
 	o.ledger(b, r.Ledger)
 	if r.Reverse != nil {
 		o.ledger(b, r.Reverse.Ledger)

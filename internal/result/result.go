@@ -10,24 +10,25 @@ const Schema = 1
 
 // A Report is the whole outcome of one command.
 type Report struct {
-	Schema    int        `json:"schema"`
-	Linerate  string     `json:"linerate"` // version
-	Command   string     `json:"command"`
-	Started   string     `json:"started"` // RFC 3339 with nanoseconds
-	Config    *Config    `json:"config,omitempty"`
-	Intervals []Interval `json:"intervals,omitempty"`
-	Sender    *Sender    `json:"sender,omitempty"`
-	Receiver  *Receiver  `json:"receiver,omitempty"`
-	Ledger    *Ledger    `json:"ledger,omitempty"`
-	Reverse   *Direction `json:"reverse,omitempty"` // the second direction of --bidir
-	Streams   []Stream   `json:"streams,omitempty"` // sockets of a coordinated test, in order of their opening
-	Hosts     []Host     `json:"hosts,omitempty"`
-	Limit     *Limit     `json:"limit,omitempty"`
-	Results   []Row      `json:"results,omitempty"`
-	Replay    *Replay    `json:"replay,omitempty"`
-	NotHere   []NotHere  `json:"not_here,omitempty"` // paths that compare could not run
-	Findings  []Finding  `json:"findings,omitempty"` // doctor
-	Warnings  []string   `json:"warnings,omitempty"`
+	Schema    int         `json:"schema"`
+	Linerate  string      `json:"linerate"` // version
+	Command   string      `json:"command"`
+	Started   string      `json:"started"` // RFC 3339 with nanoseconds
+	Config    *Config     `json:"config,omitempty"`
+	Intervals []Interval  `json:"intervals,omitempty"`
+	Sender    *Sender     `json:"sender,omitempty"`
+	Receiver  *Receiver   `json:"receiver,omitempty"`
+	Ledger    *Ledger     `json:"ledger,omitempty"`
+	Reverse   *Direction  `json:"reverse,omitempty"` // the second direction of --bidir
+	RTTNS     *RoundTrips `json:"rtt_ns,omitempty"`  // of probes of their own, with --rtt
+	Streams   []Stream    `json:"streams,omitempty"` // sockets of a coordinated test, in order of their opening
+	Hosts     []Host      `json:"hosts,omitempty"`
+	Limit     *Limit      `json:"limit,omitempty"`
+	Results   []Row       `json:"results,omitempty"`
+	Replay    *Replay     `json:"replay,omitempty"`
+	NotHere   []NotHere   `json:"not_here,omitempty"` // paths that compare could not run
+	Findings  []Finding   `json:"findings,omitempty"` // doctor
+	Warnings  []string    `json:"warnings,omitempty"`
 	// The server's own report, where it was asked for: text, or of an iperf3 with -J
 	// its JSON.
 	ServerText string          `json:"server_output_text,omitempty"`

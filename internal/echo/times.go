@@ -1,0 +1,43 @@
+package echo
+
+import (
+	"math"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// longest bounds the histogram: what took longer counts as that long, but for the
+// extremes. Three digits and a minute make 200 KiB.
+const longest = int64(time.Minute)
+
+// Times is the distribution of times in ns. The extremes are exact, the rest to
+// three significant digits.
+type Times struct {
+	histogram *hdrhistogram.Histogram
+	min, max  int64
+}
+
+func newTimes() *Times {
+	return &Times{histogram: hdrhistogram.New(1, longest, 3), min: math.MaxInt64}
+}
+
+func (t *Times) record(ns int64) {
+	t.min, t.max = min(t.min, ns), max(t.max, ns)
+	_ = t.histogram.RecordValue(min(ns, longest)) // in range by the bound
+}
+
+// N is how many there are.
+func (t *Times) N() uint64 { return uint64(t.histogram.TotalCount()) }
+
+// Min is the least, and Max the greatest; of none they mean nothing.
+func (t *Times) Min() int64 { return t.min }
+
+// Max is the greatest.
+func (t *Times) Max() int64 { return t.max }
+
+// At is the smallest value that so many percent of all do not exceed (RFC 2330,
+// section 11.3).
+func (t *Times) At(percent float64) int64 {
+	return min(max(t.histogram.ValueAtQuantile(percent), t.min), t.max)
+}
