@@ -70,7 +70,7 @@ var rooms = map[string][]string{
 	"gen/pace":         {"internal/cadence", "internal/linux", "internal/units"},
 	"gen":              {"gen/frame", "gen/pace", "bpf", "internal/cadence", "internal/linux", "internal/probe"},
 	"rx/track":         {"internal/cadence", "internal/probe"},
-	"rx":               {"rx/track", "bpf", "internal/linux", "internal/probe"},
+	"rx":               {"rx/track", "internal/echo", "bpf", "internal/linux", "internal/probe"},
 	"internal/tcp":     {"gen/pace", "internal/linux", "internal/probe", "internal/units"},
 	"internal/plan":    {"internal/echo", "internal/iperf3", "internal/tcp", "internal/pcap", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/probe", "internal/result", "internal/units", "internal/linux"},
 	"internal/session": {"internal/echo", "internal/cadence", "internal/iperf2", "internal/plan", "internal/iperf3", "internal/tcp", "gen", "gen/frame", "gen/pace", "rx", "rx/track", "internal/host", "internal/ledger", "bpf", "internal/linux", "internal/probe", "internal/result", "internal/units"},

@@ -30,6 +30,7 @@ type RecvRequest struct {
 	Format  probe.Format
 	Verify  bool
 	Pattern probe.Pattern // that Verify expects
+	Reflect int           // sends back the probes whose number is a multiple of it; 0 for none
 
 	Duration time.Duration
 	Count    uint64
@@ -61,7 +62,7 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 		return nil, err
 	}
 	p := &Receive{
-		Config: rx.Config{Local: l.local, IPv6Only: r.V6, Window: r.Window, Verify: r.Verify, Most: r.Count},
+		Config: rx.Config{Local: l.local, IPv6Only: r.V6, Window: r.Window, Verify: r.Verify, Most: r.Count, Reflect: r.Reflect},
 		Track:  track.Config{Format: r.Format, Most: r.Count, WallOffset: linux.WallOffset()},
 		Limits: rx.Limits{Realtime: r.Realtime, Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
 	}
@@ -70,6 +71,9 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 	}
 	p.Config.Capture = p.Track.Capture()
 	if err := p.choosePath(r.RX, l); err != nil {
+		return nil, err
+	}
+	if err := p.reflecting(l); err != nil {
 		return nil, err
 	}
 	p.Report = result.Config{

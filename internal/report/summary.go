@@ -127,6 +127,9 @@ func (o Options) received(b *strings.Builder, r *result.Receiver) {
 	if r.MergedFrames != 0 {
 		o.line(b, "", fmt.Sprintf("%s came merged in %s (GSO or GRO) and were counted one by one", count(r.MergedPackets, "packet"), count(r.MergedFrames, "super-frame")))
 	}
+	if r.Reflected != nil {
+		o.line(b, "", count(*r.Reflected, "probe")+" sent back")
+	}
 	if parts := nonEmpty(jitter(r), o.ipdv(r), delay(r)); len(parts) != 0 {
 		o.line(b, " · ", parts...)
 	}

@@ -228,6 +228,7 @@ type Arrivals struct {
 	BeyondWindow       uint64       `json:"beyond_window"`
 	Foreign            uint64       `json:"foreign"`
 	Corrupt            *uint64      `json:"corrupt,omitempty"`        // only with --verify
+	Reflected          *uint64      `json:"reflected,omitempty"`      // probes sent back; only with --reflect
 	MergedPackets      uint64       `json:"merged_packets,omitempty"` // came in super-frames that GSO left or GRO made, and were split
 	MergedFrames       uint64       `json:"merged_frames,omitempty"`  // these super-frames
 	Cadence                         // of arrivals of first copies, all flows together

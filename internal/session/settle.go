@@ -41,6 +41,10 @@ func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, error)
 	if s, ok := r.receiver.(rx.Splitter); ok {
 		total.MergedFrames, total.MergedPackets = s.Merged().Frames, s.Merged().Datagrams
 	}
+	if m, ok := r.receiver.(rx.Mirror); ok && r.plan.Config.Reflect > 0 {
+		reflected := m.Reflected()
+		total.Reflected = &reflected
+	}
 	if f, ok := r.receiver.(rx.Framed); ok {
 		r.notes = append(r.notes, oddities(f.Frames())...)
 	}
