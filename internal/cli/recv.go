@@ -75,6 +75,7 @@ Paths by which frames are counted:
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffer; K and M are 1024", parseWindow)
 	add(f, &r.Format, "format", "", "probe", "FORMAT", "payload header: probe, iperf2 or iperf3", probe.ParseFormat)
 	f.BoolVar(&r.Realtime, "realtime", false, "count on a thread of real-time priority (SCHED_FIFO; needs CAP_SYS_NICE)")
+	f.BoolVar(&r.Histogram, "histogram", false, "show and report how delay is distributed")
 	f.BoolVar(&r.Verify, "verify", false, "check the payload bytes and count corrupt ones")
 	add(f, &r.Reflect, "reflect", "", "", "N", "send back the probes whose number is a multiple of N (each if no N is given), at most 10000 a second", within(1, math.MaxInt32))
 	f.Lookup("reflect").NoOptDefVal = "1"

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,14 @@ func coordinated(t *testing.T, c lab.Config, args ...string) (*result.Report, la
 	return rep, back
 }
 
+// held is how many values a histogram has.
+func held(h []result.Bucket) (n uint64) {
+	for _, b := range h {
+		n += b.N
+	}
+	return n
+}
+
 // What the wire does to reflections is in the round trips, to the packet, and in no
 // count of the load.
 func TestRoundTripsBesideALoad(t *testing.T) {
@@ -62,7 +71,7 @@ func TestRoundTripsBesideALoad(t *testing.T) {
 		"both, DSCP, IPv6": {"fd77::2", "--rtt=500", "--bidir", "--dscp", "EF"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rep, wire := coordinated(t, wire, append(args, "-k", "2000", "--rate", "10kpps")...)
+			rep, wire := coordinated(t, wire, append(args, "-k", "2000", "--rate", "10kpps", "--histogram")...)
 			trips := rep.RTTNS
 			if trips == nil || trips.TripTimes == nil || rep.Error != "" {
 				t.Fatalf("%+v, error %q", trips, rep.Error)
@@ -72,6 +81,17 @@ func TestRoundTripsBesideALoad(t *testing.T) {
 			}
 			if !(0 < trips.Min && trips.Min <= trips.P50 && trips.P50 <= trips.P99 && trips.P99 <= trips.P999 && trips.P999 <= trips.Max) {
 				t.Errorf("%+v", trips.TripTimes)
+			}
+			if n := held(trips.Histogram); n != trips.Sent-trips.Lost {
+				t.Errorf("%d round trips in the histogram, want %d", n, trips.Sent-trips.Lost)
+			}
+			if n := held(rep.Receiver.DelayNS.Histogram); n != 2000 {
+				t.Errorf("%d packets in the histogram of delay, want 2000", n)
+			}
+			for _, w := range rep.Warnings {
+				if strings.Contains(w, "not of this test") {
+					t.Error(w)
+				}
 			}
 			if r := rep.Receiver; rep.Sender.Packets != 2000 || r.Unique != 2000 || r.Packets != 2000 || r.Foreign != 0 {
 				t.Errorf("the load: %+v", r.ArrivedPackets)

@@ -87,6 +87,7 @@ goes forward; its --full-duplex is --bidir.`,
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffers at both ends; K and M are 1024 (default of TCP the kernel's)", parseWindow)
 	tcpFlags(f, &r)
 	add(f, &r.PatternName, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero or random", parsePatternName)
+	f.BoolVar(&r.Histogram, "histogram", false, "show and report how delay is distributed, and round trips")
 	f.BoolVar(&r.Verify, "verify", false, "check the payload bytes and count corrupt ones")
 	add(f, &r.RTT, "rtt", "", "", "N", "measure round trips beside the load: N probes a second (100 if no N is given)", within(1, echo.MostRate))
 	f.Lookup("rtt").NoOptDefVal = "100"

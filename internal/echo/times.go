@@ -36,8 +36,33 @@ func (t *Times) Min() int64 { return t.min }
 // Max is the greatest.
 func (t *Times) Max() int64 { return t.max }
 
-// At is the smallest value that so many percent of all do not exceed (RFC 2330,
+// At is the smallest value that at least so many ppm of all do not exceed (RFC 2330,
 // section 11.3).
-func (t *Times) At(percent float64) int64 {
-	return min(max(t.histogram.ValueAtQuantile(percent), t.min), t.max)
+func (t *Times) At(ppm uint64) int64 {
+	const million = 1_000_000
+	n := t.N()
+	rank := n/million*ppm + (n%million*ppm+million-1)/million
+	// The library rounds the fraction that it takes back to the rank.
+	v := t.histogram.ValueAtPercentile(100 * float64(rank) / float64(n))
+	return min(max(v, t.min), t.max)
+}
+
+// A Bucket is how many times lie from From to To ns, both included.
+type Bucket struct {
+	From, To int64
+	N        uint64
+}
+
+// Histogram is all times, in ascending order, without empty buckets.
+func (t *Times) Histogram() []Bucket {
+	var all []Bucket
+	for _, bar := range t.histogram.Distribution() {
+		if bar.Count > 0 {
+			all = append(all, Bucket{bar.From, bar.To, uint64(bar.Count)})
+		}
+	}
+	if len(all) > 0 {
+		all[0].From, all[len(all)-1].To = t.min, t.max
+	}
+	return all
 }

@@ -35,7 +35,8 @@ type TestRequest struct {
 	DontFragment    bool   // refuse payloads that no packet has room for
 	ControlBind     string // address that the control connection leaves from
 	ConnectPatience time.Duration
-	RTT             int // probes a second for round trips; 0 for none
+	Histogram       bool // of delay and round trips
+	RTT             int  // probes a second for round trips; 0 for none
 
 	// Stock asks for nothing but what iperf3 itself knows, whoever the peer is.
 	Stock      bool
@@ -170,7 +171,7 @@ func (t *Test) Sending(ctx context.Context, f probe.Format, port uint16) (*Send,
 func (t *Test) Receiving(ctx context.Context, f probe.Format, port uint16) (*Receive, error) {
 	r := RecvRequest{
 		Addr: netip.AddrPortFrom(t.Source, port).String(), RX: t.Request.RX, Window: t.Request.Window,
-		Format: f, Verify: t.Request.Verify, Pattern: t.Request.Pattern, Drain: TestDrain,
+		Format: f, Histogram: t.Request.Histogram, Verify: t.Request.Verify, Pattern: t.Request.Pattern, Drain: TestDrain,
 	}
 	p, err := ResolveReceive(ctx, r)
 	if err != nil {
@@ -274,7 +275,7 @@ func (t *Test) params() {
 	t.Params = p
 	t.Ask = iperf3.Ask{
 		Duration: int64(t.Duration()), Count: r.Count, Bytes: r.Bytes,
-		Path: r.Path, RX: r.RX, NoGSO: r.NoGSO, Burst: r.Burst, Pattern: r.PatternName, Verify: r.Verify, TTL: r.TTL,
+		Path: r.Path, RX: r.RX, NoGSO: r.NoGSO, Burst: r.Burst, Pattern: r.PatternName, Verify: r.Verify, TTL: r.TTL, Histogram: r.Histogram,
 	}
 	if r.RTT > 0 {
 		t.Ask.Reflect = echo.NewToken()

@@ -22,4 +22,7 @@ func (o Options) roundTrips(b *strings.Builder, r *result.RoundTrips) {
 			units.FormatNS(t.Min), units.FormatNS(t.P50), units.FormatNS(t.P99), units.FormatNS(t.P999), units.FormatNS(t.Max)))
 	}
 	o.line(b, " · ", parts...)
+	if r.TripTimes != nil {
+		histogram(b, "round trip", r.Histogram)
+	}
 }

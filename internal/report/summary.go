@@ -133,6 +133,7 @@ func (o Options) received(b *strings.Builder, r *result.Receiver) {
 	if parts := nonEmpty(jitter(r), o.ipdv(r), delay(r)); len(parts) != 0 {
 		o.line(b, " · ", parts...)
 	}
+	delayHistogram(b, "delay", r)
 	if gaps := o.gaps(&r.Cadence); gaps != "" && o.Verbose {
 		o.line(b, "", "arrival "+gaps)
 	}

@@ -255,6 +255,8 @@ type Delay struct {
 	// ErrorBoundNS is how wrong each of these can be, by what both kernels say of
 	// their clocks' distance from true time. For synchronised clocks alone.
 	ErrorBoundNS *int64 `json:"error_bound_ns,omitempty"`
+
+	Histogram []Bucket `json:"histogram,omitempty"` // only with --histogram
 }
 
 // Ledger says where each lost packet was lost. Lost sums to what the receiver

@@ -15,4 +15,6 @@ type TripTimes struct {
 	P99  int64 `json:"p99"`
 	P999 int64 `json:"p999"`
 	Max  int64 `json:"max"`
+
+	Histogram []Bucket `json:"histogram,omitempty"` // only with --histogram
 }
