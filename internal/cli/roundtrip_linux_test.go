@@ -25,7 +25,7 @@ func coordinated(t *testing.T, c lab.Config, args ...string) (*result.Report, la
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stop(time.Second)
+	defer stop(10 * time.Millisecond)
 	if err := awaitServer(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
@@ -73,14 +73,14 @@ func TestRoundTripsBesideALoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rep, wire := coordinated(t, wire, append(args, "-k", "2000", "--rate", "10kpps", "--histogram")...)
 			trips := rep.RTTNS
-			if trips == nil || trips.TripTimes == nil || rep.Error != "" {
+			if trips == nil || trips.Times == nil || rep.Error != "" {
 				t.Fatalf("%+v, error %q", trips, rep.Error)
 			}
 			if trips.Sent < 10 || trips.Sent != wire.Seen || trips.Lost != wire.Dropped || trips.Lost != trips.Sent/10 {
 				t.Errorf("%d sent, %d lost; the wire saw %d, dropped %d", trips.Sent, trips.Lost, wire.Seen, wire.Dropped)
 			}
 			if !(0 < trips.Min && trips.Min <= trips.P50 && trips.P50 <= trips.P99 && trips.P99 <= trips.P999 && trips.P999 <= trips.Max) {
-				t.Errorf("%+v", trips.TripTimes)
+				t.Errorf("%+v", trips.Times)
 			}
 			if n := held(trips.Histogram); n != trips.Sent-trips.Lost {
 				t.Errorf("%d round trips in the histogram, want %d", n, trips.Sent-trips.Lost)
@@ -105,8 +105,8 @@ func TestRoundTripsTellOfDelay(t *testing.T) {
 	const delay = 30 * time.Millisecond
 	rep, _ := coordinated(t, lab.Config{Delay: delay, Reverse: &lab.Impairment{Magic: probe.MagicReflection, DelayEvery: 1}},
 		"10.77.0.2", "--rtt", "-k", "3000", "--rate", "10kpps")
-	if trips := rep.RTTNS; trips.Lost != 0 || trips.TripTimes == nil || trips.Min < int64(delay) {
-		t.Errorf("%+v %+v", trips, trips.TripTimes)
+	if trips := rep.RTTNS; trips.Lost != 0 || trips.Times == nil || trips.Min < int64(delay) {
+		t.Errorf("%+v %+v", trips, trips.Times)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestRoundTripsBesideTCP(t *testing.T) {
 func TestNoRoundTrips(t *testing.T) {
 	rep, _ := coordinated(t, lab.Config{Reverse: &lab.Impairment{Magic: probe.MagicReflection, DropEvery: 1}},
 		"10.77.0.2", "--rtt", "-k", "1000", "--rate", "10kpps")
-	if trips := rep.RTTNS; trips == nil || trips.Sent == 0 || trips.Lost != trips.Sent || trips.TripTimes != nil {
+	if trips := rep.RTTNS; trips == nil || trips.Sent == 0 || trips.Lost != trips.Sent || trips.Times != nil {
 		t.Errorf("%+v", trips)
 	}
 	if len(rep.Warnings) == 0 {

@@ -47,6 +47,8 @@ goes forward; its --full-duplex is --bidir.`,
 		Example: `  linerate test 10.0.0.2 --rate 500M
   linerate test 10.0.0.2 --rate max --path packet --frame 9018
   linerate test 10.0.0.2 --tcp -t 20 -R
+  linerate test 10.0.0.2 --tcp --rtt
+  linerate test 10.0.0.2:443 --tcp --connect-only -k 1000
   linerate test 10.0.0.2 --peer iperf2 --rate 500M
   linerate test 239.1.2.3 --peer iperf2 --ttl 4`,
 		Args: exactly(1, 1, "one HOST[:PORT]"),
@@ -89,6 +91,7 @@ goes forward; its --full-duplex is --bidir.`,
 	add(f, &r.PatternName, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero or random", parsePatternName)
 	f.BoolVar(&r.Histogram, "histogram", false, "show and report how delay is distributed, and round trips")
 	f.BoolVar(&r.Verify, "verify", false, "check the payload bytes and count corrupt ones")
+	f.BoolVar(&r.ConnectOnly, "connect-only", false, "time TCP handshakes with whatever listens there: as many as --count (default 100), no data")
 	add(f, &r.RTT, "rtt", "", "", "N", "measure round trips beside the load: N probes a second (100 if no N is given)", within(1, echo.MostRate))
 	f.Lookup("rtt").NoOptDefVal = "100"
 	addressFlags(f, &r.V4, &r.V6, &r.Iface)
@@ -146,7 +149,11 @@ func runTest(ctx context.Context, r plan.TestRequest, o testOptions, who login, 
 	}
 	p.Interval = o.interval
 	out.begin()
-	rep, err := session.Test(ctx, p, version(), out)
+	run := session.Test
+	if r.ConnectOnly {
+		run = session.Connect
+	}
+	rep, err := run(ctx, p, version(), out)
 	if rep == nil {
 		return err
 	}

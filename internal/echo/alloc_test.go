@@ -18,7 +18,7 @@ func TestRoundTripAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn := dial(t, at)
-	p := &Prober{conn: conn, stamper: probe.Stamper{Format: probe.Native}, reader: reader{conn: conn}, times: newTimes()}
+	p := &Prober{conn: conn, stamper: probe.Stamper{Format: probe.Native}, reader: reader{conn: conn}, times: NewTimes()}
 	copy(p.payload[tokenOffset:], token)
 	if err := p.reader.stamp(); err != nil {
 		t.Fatal(err)

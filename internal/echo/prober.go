@@ -46,7 +46,7 @@ func Start(conn *net.UDPConn, at time.Time, every time.Duration, token []byte) (
 	p := &Prober{
 		conn: conn, stamper: probe.Stamper{Format: probe.Native, Run: binary.NativeEndian.Uint16(run[:])},
 		stop: make(chan struct{}), silent: make(chan struct{}), done: make(chan struct{}),
-		reader: reader{conn: conn}, times: newTimes(),
+		reader: reader{conn: conn}, times: NewTimes(),
 	}
 	p.total.Store(math.MaxUint64)
 	copy(p.payload[tokenOffset:], token)
@@ -114,7 +114,7 @@ func (p *Prober) receive() bool {
 	if trip < 0 || !p.seen.first(r.Seq) {
 		return true
 	}
-	p.times.record(trip)
+	p.times.Record(trip)
 	return p.answered.Add(1) != p.total.Load()
 }
 

@@ -18,11 +18,13 @@ type Times struct {
 	min, max  int64
 }
 
-func newTimes() *Times {
+// NewTimes has none.
+func NewTimes() *Times {
 	return &Times{histogram: hdrhistogram.New(1, longest, 3), min: math.MaxInt64}
 }
 
-func (t *Times) record(ns int64) {
+// Record adds one of at least 0. It allocates nothing.
+func (t *Times) Record(ns int64) {
 	t.min, t.max = min(t.min, ns), max(t.max, ns)
 	_ = t.histogram.RecordValue(min(ns, longest)) // in range by the bound
 }

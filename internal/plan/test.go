@@ -36,6 +36,7 @@ type TestRequest struct {
 	ControlBind     string // address that the control connection leaves from
 	ConnectPatience time.Duration
 	Histogram       bool // of delay and round trips
+	ConnectOnly     bool // times TCP handshakes, as many as Count
 	RTT             int  // probes a second for round trips; 0 for none
 
 	// Stock asks for nothing but what iperf3 itself knows, whoever the peer is.
@@ -93,6 +94,10 @@ func ResolveTest(ctx context.Context, r TestRequest) (*Test, error) {
 	}
 	// From here on the peer is this address, however many its name has.
 	t.Request.Host, t.Request.Port = to.addr.String(), int(to.port)
+	if r.ConnectOnly {
+		t.describeConnects(to.route)
+		return t, nil
+	}
 	if r.TCP {
 		return t, t.describeTCP(to.route)
 	}
@@ -114,6 +119,8 @@ func ResolveTest(ctx context.Context, r TestRequest) (*Test, error) {
 // check refuses what contradicts itself.
 func (r *TestRequest) check() error {
 	switch {
+	case r.ConnectOnly:
+		return r.checkConnects()
 	case r.Reverse && r.Bidir:
 		return &UsageError{"reverse", "contradicts --bidir, in which both ends send: give one of them"}
 	case r.Flows > iperf3.MaxStreams:

@@ -11,6 +11,10 @@ import (
 
 // summary prints the outcome of a test, the verdict last.
 func (o Options) summary(b *strings.Builder, r *result.Report) {
+	if r.ConnectNS != nil {
+		o.connects(b, r.ConnectNS)
+		return
+	}
 	if coordinated(r) || r.Config != nil && r.Config.Protocol == "tcp" {
 		o.directions(b, r)
 	} else {

@@ -19,9 +19,10 @@ type Report struct {
 	Sender    *Sender     `json:"sender,omitempty"`
 	Receiver  *Receiver   `json:"receiver,omitempty"`
 	Ledger    *Ledger     `json:"ledger,omitempty"`
-	Reverse   *Direction  `json:"reverse,omitempty"` // the second direction of --bidir
-	RTTNS     *RoundTrips `json:"rtt_ns,omitempty"`  // of probes of their own, with --rtt
-	Streams   []Stream    `json:"streams,omitempty"` // sockets of a coordinated test, in order of their opening
+	Reverse   *Direction  `json:"reverse,omitempty"`    // the second direction of --bidir
+	RTTNS     *RoundTrips `json:"rtt_ns,omitempty"`     // of probes of their own, with --rtt
+	ConnectNS *Connects   `json:"connect_ns,omitempty"` // test --connect-only
+	Streams   []Stream    `json:"streams,omitempty"`    // sockets of a coordinated test, in order of their opening
 	Hosts     []Host      `json:"hosts,omitempty"`
 	Limit     *Limit      `json:"limit,omitempty"`
 	Results   []Row       `json:"results,omitempty"`

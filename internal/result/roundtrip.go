@@ -1,15 +1,24 @@
 package result
 
 // RoundTrips is of probes that the peer sent back, beside the load and in none of
-// its counts. Sent are those that left here; Lost did not come back.
+// its counts. Sent are those that left here; Lost did not come back. Times leave out
+// what the peer kept each probe for.
 type RoundTrips struct {
-	Sent       uint64 `json:"sent"`
-	Lost       uint64 `json:"lost"`
-	*TripTimes        // nil if none came back
+	Sent   uint64 `json:"sent"`
+	Lost   uint64 `json:"lost"`
+	*Times        // nil if none came back
 }
 
-// TripTimes are of round trips in ns, less what the peer kept each probe for.
-type TripTimes struct {
+// Connects is of TCP handshakes: those that were tried and those of them that no
+// connection came of.
+type Connects struct {
+	Tried  uint64 `json:"tried"`
+	Failed uint64 `json:"failed"`
+	*Times        // nil if all failed
+}
+
+// Times is a distribution of times in ns.
+type Times struct {
 	Min  int64 `json:"min"`
 	P50  int64 `json:"p50"`
 	P99  int64 `json:"p99"`

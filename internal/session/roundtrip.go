@@ -53,23 +53,11 @@ func (c *client) probe() (finish func(patience time.Duration), err error) {
 	}
 	return func(patience time.Duration) {
 		a := p.Finish(patience)
-		c.rep.RTTNS = roundTrips(a, c.plan.Request.Histogram)
+		c.rep.RTTNS = &result.RoundTrips{Sent: a.Sent, Lost: a.Lost, Times: times(a.Times, c.plan.Request.Histogram)}
 		if a.Sent > 0 && a.Lost == a.Sent {
 			c.rep.Warnings = append(c.rep.Warnings, fmt.Sprintf("no probe came back from UDP port %d of the server: a firewall may hold it back", c.greeting.Reflector))
 		}
 	}, nil
-}
-
-// roundTrips is an account as the report has it.
-func roundTrips(a echo.Account, histogram bool) *result.RoundTrips {
-	r := &result.RoundTrips{Sent: a.Sent, Lost: a.Lost}
-	if t := a.Times; t.N() > 0 {
-		r.TripTimes = &result.TripTimes{Min: t.Min(), P50: t.At(500_000), P99: t.At(990_000), P999: t.At(999_000), Max: t.Max()}
-		if histogram {
-			r.TripTimes.Histogram = buckets(t.Histogram())
-		}
-	}
-	return r
 }
 
 // openReflector opens the socket that sends a client's probes back, at a port of
