@@ -18,7 +18,7 @@ func TestRoundTripAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn := dial(t, at)
-	p := &Prober{conn: conn, stamper: probe.Stamper{Format: probe.Native}, reader: reader{conn: conn}, times: NewTimes()}
+	p := &Prober{conn: conn, stamper: probe.Stamper{Format: probe.Native}, reader: newReader(conn, probeSize), times: NewTimes()}
 	copy(p.payload[tokenOffset:], token)
 	if err := p.reader.stamp(); err != nil {
 		t.Fatal(err)
@@ -35,5 +35,22 @@ func TestRoundTripAllocatesNothing(t *testing.T) {
 	}
 	if p.answered.Load() != p.sent.Load() || p.sent.Load() == 0 {
 		t.Errorf("%d of %d came back", p.answered.Load(), p.sent.Load())
+	}
+}
+
+// A request and its answer, both ends.
+func TestBounceAllocatesNothing(t *testing.T) {
+	token := NewToken()
+	b, err := NewBouncer(responder(t, "127.0.0.1", false, token, 100), 100, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := testing.AllocsPerRun(200, func() {
+		if answered, err := b.transact(); err != nil || !answered {
+			t.Fatal(answered, err)
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations each", n)
 	}
 }

@@ -46,7 +46,7 @@ func Start(conn *net.UDPConn, at time.Time, every time.Duration, token []byte) (
 	p := &Prober{
 		conn: conn, stamper: probe.Stamper{Format: probe.Native, Run: binary.NativeEndian.Uint16(run[:])},
 		stop: make(chan struct{}), silent: make(chan struct{}), done: make(chan struct{}),
-		reader: reader{conn: conn}, times: NewTimes(),
+		reader: newReader(conn, probeSize), times: NewTimes(),
 	}
 	p.total.Store(math.MaxUint64)
 	copy(p.payload[tokenOffset:], token)

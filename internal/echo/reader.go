@@ -17,6 +17,12 @@ type arrival struct {
 // network's time. One goroutine owns it.
 type reader struct {
 	conn    *net.UDPConn
-	buffer  [2 * probeSize]byte // what is longer is no probe
+	buffer  []byte
 	control [64]byte
+}
+
+// newReader has room for payloads of so many bytes, and for one more that tells a
+// longer one.
+func newReader(conn *net.UDPConn, size int) reader {
+	return reader{conn: conn, buffer: make([]byte, size+1)}
 }

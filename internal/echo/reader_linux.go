@@ -29,7 +29,7 @@ func (r *reader) stamp() error {
 
 // read waits for the next datagram.
 func (r *reader) read() (arrival, error) {
-	n, controls, _, from, err := r.conn.ReadMsgUDPAddrPort(r.buffer[:], r.control[:])
+	n, controls, _, from, err := r.conn.ReadMsgUDPAddrPort(r.buffer, r.control[:])
 	if err != nil {
 		return arrival{}, err
 	}

@@ -9,6 +9,6 @@ func (r *reader) stamp() error { return nil }
 
 // read waits for the next datagram.
 func (r *reader) read() (arrival, error) {
-	n, from, err := r.conn.ReadFromUDPAddrPort(r.buffer[:])
+	n, from, err := r.conn.ReadFromUDPAddrPort(r.buffer)
 	return arrival{payload: r.buffer[:n], from: from, at: linux.Monotonic()}, err
 }

@@ -20,13 +20,27 @@ type Reflector struct {
 	reader reader
 	client netip.Addr
 	token  []byte
-	limit  Limit
+	limit  *Limit // nil for none
+	size   int    // of a probe
+	answer int    // bytes of it at most
 }
 
 // NewReflector reflects by a socket, which stays the caller's, for the prober at an
 // address.
 func NewReflector(conn *net.UDPConn, client netip.Addr, token []byte) (*Reflector, error) {
-	r := &Reflector{reader: reader{conn: conn}, client: client.Unmap().WithZone(""), token: token}
+	r := &Reflector{
+		reader: newReader(conn, probeSize), client: client.Unmap().WithZone(""), token: token, limit: &Limit{},
+		size: probeSize, answer: probe.ReflectionSize,
+	}
+	return r, r.reader.stamp()
+}
+
+// NewResponder reflects likewise, but for requests of so many bytes, which it returns
+// whole and as fast as they come: who sends them waits for each answer.
+func NewResponder(conn *net.UDPConn, client netip.Addr, token []byte, size int) (*Reflector, error) {
+	r := &Reflector{
+		reader: newReader(conn, size), client: client.Unmap().WithZone(""), token: token, size: size, answer: size,
+	}
 	return r, r.reader.stamp()
 }
 
@@ -45,14 +59,13 @@ func (r *Reflector) serve() error {
 	if err != nil {
 		return err
 	}
-	if !r.knows(a) || !r.limit.Allow(a.at) {
+	if !r.knows(a) || r.limit != nil && !r.limit.Allow(a.at) {
 		return nil
 	}
-	answer := probe.Reflect(a.payload, a.at, linux.Monotonic())
-	if answer == nil {
+	if probe.Reflect(a.payload, a.at, linux.Monotonic()) == nil {
 		return nil
 	}
-	_, err = r.reader.conn.WriteToUDPAddrPort(answer, a.from)
+	_, err = r.reader.conn.WriteToUDPAddrPort(a.payload[:r.answer], a.from)
 	if err != nil && !passing(err) {
 		return nil // a full queue: the prober sees it as lost
 	}
@@ -61,6 +74,6 @@ func (r *Reflector) serve() error {
 
 // knows reports whether a datagram is of the prober.
 func (r *Reflector) knows(a arrival) bool {
-	return a.from.Addr().Unmap().WithZone("") == r.client && len(a.payload) == probeSize &&
-		subtle.ConstantTimeCompare(a.payload[tokenOffset:], r.token) == 1
+	return a.from.Addr().Unmap().WithZone("") == r.client && len(a.payload) == r.size &&
+		subtle.ConstantTimeCompare(a.payload[tokenOffset:][:len(r.token)], r.token) == 1
 }

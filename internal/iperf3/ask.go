@@ -27,6 +27,7 @@ type Ask struct {
 	TTL       int    `json:"ttl,omitempty"`
 	Pace      uint64 `json:"pace,omitempty"` // bytes per second of each TCP stream
 	Interval  int64  `json:"interval_ns,omitempty"`
+	Bounce    int    `json:"bounce,omitempty"`    // bytes of requests to answer, in place of a load
 	Histogram bool   `json:"histogram,omitempty"` // wants that of delay
 	Reflect   []byte `json:"reflect,omitempty"`   // asks for a reflector of probes that carry this token
 }
@@ -72,6 +73,7 @@ type Greeting struct {
 // Without an interval it says that the end is still there.
 type News struct {
 	Interval *result.Interval `json:"interval,omitempty"`
+	Bounces  *result.Bounces  `json:"bounces,omitempty"` // of a client that is done with them
 }
 
 // A Finding is what an end measured, in Results.Extra. Forward is what the client

@@ -37,6 +37,7 @@ type TestRequest struct {
 	ConnectPatience time.Duration
 	Histogram       bool // of delay and round trips
 	ConnectOnly     bool // times TCP handshakes, as many as Count
+	Bounce          int  // bytes of a request and of its answer, in place of a load; 0 for none
 	RTT             int  // probes a second for round trips; 0 for none
 
 	// Stock asks for nothing but what iperf3 itself knows, whoever the peer is.
@@ -98,6 +99,10 @@ func ResolveTest(ctx context.Context, r TestRequest) (*Test, error) {
 		t.describeConnects(to.route)
 		return t, nil
 	}
+	if r.Bounce > 0 {
+		t.describeBounce(to.route)
+		return t, nil
+	}
 	if r.TCP {
 		return t, t.describeTCP(to.route)
 	}
@@ -121,6 +126,8 @@ func (r *TestRequest) check() error {
 	switch {
 	case r.ConnectOnly:
 		return r.checkConnects()
+	case r.Bounce > 0:
+		return r.checkBounce()
 	case r.Reverse && r.Bidir:
 		return &UsageError{"reverse", "contradicts --bidir, in which both ends send: give one of them"}
 	case r.Flows > iperf3.MaxStreams:

@@ -11,8 +11,12 @@ import (
 
 // summary prints the outcome of a test, the verdict last.
 func (o Options) summary(b *strings.Builder, r *result.Report) {
-	if r.ConnectNS != nil {
+	switch {
+	case r.ConnectNS != nil:
 		o.connects(b, r.ConnectNS)
+		return
+	case r.BounceNS != nil:
+		o.bounces(b, r.BounceNS)
 		return
 	}
 	if coordinated(r) || r.Config != nil && r.Config.Protocol == "tcp" {

@@ -29,6 +29,18 @@ func (o Options) connects(b *strings.Builder, r *result.Connects) {
 	o.times(b, "handshake", parts, r.Times)
 }
 
+// bounces prints what requests and their answers took.
+func (o Options) bounces(b *strings.Builder, r *result.Bounces) {
+	parts := []string{"transactions", fmt.Sprintf("%d of %d", r.Tried-r.Lost, r.Tried)}
+	if r.Lost > 0 {
+		parts = append(parts, o.paint(red, fmt.Sprintf("%d lost", r.Lost)))
+	}
+	if r.Times != nil {
+		parts = append(parts, fmt.Sprintf("%.1f a second", r.PerSecond))
+	}
+	o.times(b, "transaction", parts, r.Times)
+}
+
 // times prints a distribution of times behind what they are of.
 func (o Options) times(b *strings.Builder, what string, parts []string, t *result.Times) {
 	if t == nil {

@@ -21,6 +21,7 @@ type Report struct {
 	Ledger    *Ledger     `json:"ledger,omitempty"`
 	Reverse   *Direction  `json:"reverse,omitempty"`    // the second direction of --bidir
 	RTTNS     *RoundTrips `json:"rtt_ns,omitempty"`     // of probes of their own, with --rtt
+	BounceNS  *Bounces    `json:"bounce_ns,omitempty"`  // test --bounce
 	ConnectNS *Connects   `json:"connect_ns,omitempty"` // test --connect-only
 	Streams   []Stream    `json:"streams,omitempty"`    // sockets of a coordinated test, in order of their opening
 	Hosts     []Host      `json:"hosts,omitempty"`

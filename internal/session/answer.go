@@ -97,6 +97,9 @@ func Answer(ctx context.Context, call *Call, o Observer) (*result.Report, error)
 			return nil, fmt.Errorf("what the client asks for: %w", &iperf3.Error{Code: code})
 		}
 	}
+	if s.ask != nil && s.ask.Bounce > 0 {
+		return s.bounce(ctx)
+	}
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}

@@ -18,22 +18,27 @@ import (
 	"linerate/internal/result"
 )
 
-// dialReflector opens the socket of the round trips: the server told its port.
-func (c *client) dialReflector(ctx context.Context) error {
-	if c.plan.Request.RTT == 0 {
-		return nil
+// reflector is where probes come back from, which a flag asked for: the server told
+// the port.
+func (c *client) reflector(flag string) (netip.AddrPort, error) {
+	switch {
+	case c.stock():
+		return netip.AddrPort{}, &plan.UsageError{Flag: flag, Msg: "the server is a stock iperf3, which sends nothing back: run linerate serve there"}
+	case c.greeting.Reflector == 0:
+		return netip.AddrPort{}, &plan.UsageError{Flag: flag, Msg: fmt.Sprintf("the server (linerate %s) sends nothing back: run a newer one there", c.greeting.Version)}
 	}
-	if c.greeting.Reflector == 0 {
-		return &plan.UsageError{Flag: "rtt", Msg: fmt.Sprintf("the server (linerate %s) sends no probes back: run a newer one there", c.greeting.Version)}
-	}
-	to := netip.AddrPortFrom(c.plan.Peer.Addr(), uint16(c.greeting.Reflector))
+	return netip.AddrPortFrom(c.plan.Peer.Addr(), uint16(c.greeting.Reflector)), nil
+}
+
+// dialReflector opens a UDP socket to it.
+func (c *client) dialReflector(ctx context.Context, to netip.AddrPort) error {
 	d := net.Dialer{
 		LocalAddr: net.UDPAddrFromAddrPort(netip.AddrPortFrom(c.plan.Source, 0)),
 		Control:   func(_, _ string, raw syscall.RawConn) error { return linux.BindToDevice(raw, c.plan.Device) },
 	}
 	conn, err := d.DialContext(ctx, "udp", to.String())
 	if err != nil {
-		return fmt.Errorf("round trips: %w", err)
+		return fmt.Errorf("socket for what comes back: %w", err)
 	}
 	c.trips = conn.(*net.UDPConn)
 	return setTOS(c.trips, c.plan.Params.TOS)
@@ -55,7 +60,7 @@ func (c *client) probe() (finish func(patience time.Duration), err error) {
 		a := p.Finish(patience)
 		c.rep.RTTNS = &result.RoundTrips{Sent: a.Sent, Lost: a.Lost, Times: times(a.Times, c.plan.Request.Histogram)}
 		if a.Sent > 0 && a.Lost == a.Sent {
-			c.rep.Warnings = append(c.rep.Warnings, fmt.Sprintf("no probe came back from UDP port %d of the server: a firewall may hold it back", c.greeting.Reflector))
+			c.rep.Warnings = append(c.rep.Warnings, noneBack(c.greeting.Reflector))
 		}
 	}, nil
 }

@@ -214,8 +214,14 @@ func (c *client) prepare(ctx context.Context) error {
 	if err := dial(ctx, c.plan, c.stock(), n); err != nil {
 		return err
 	}
-	if err := c.dialReflector(ctx); err != nil {
-		return err
+	if r.RTT > 0 {
+		to, err := c.reflector("rtt")
+		if err == nil {
+			err = c.dialReflector(ctx, to)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	// A linerate server waits until all is open here.
 	if !c.stock() {
@@ -259,8 +265,6 @@ func (c *client) limitToStock() error {
 	switch {
 	case len(r.IMIX.Frames) > 0:
 		return refuse("imix", "its datagrams are of one size")
-	case r.RTT > 0:
-		return refuse("rtt", "it sends no probes back")
 	case r.Verify:
 		return refuse("verify", "it has no pattern")
 	case r.Reverse && r.Path != "" && r.Path != "auto" && r.Path != "udp":
