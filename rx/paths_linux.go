@@ -3,11 +3,12 @@ package rx
 // Paths is the table of receive paths, in order of preference.
 var Paths = []Path{
 	{
-		Name:  "udp",
-		Doc:   "a UDP socket, read in batches with recvmmsg",
-		Needs: "nothing",
-		Probe: probeUDP,
-		Open:  openUDP,
+		Name:     "udp",
+		Reflects: true,
+		Doc:      "a UDP socket, read in batches with recvmmsg",
+		Needs:    "nothing",
+		Probe:    probeUDP,
+		Open:     openUDP,
 	},
 	{
 		Name:  "gro",

@@ -56,6 +56,12 @@ type Buffered interface {
 	Window() int
 }
 
+// A Mirror is a Receiver that can send probes back.
+type Mirror interface {
+	// Reflected is how many it sent back.
+	Reflected() uint64
+}
+
 // A Framed is a Receiver that sees whole frames, the raw paths, and so what a
 // UDP socket does not show.
 type Framed interface {
@@ -107,6 +113,10 @@ type Config struct {
 	Capture int    // payload bytes that the tracker wants to see of each datagram
 	Verify  bool   // raw paths capture whole frames and check the UDP checksums that the kernel did not
 	Most    uint64 // packets that a Counter counts; 0 for no limit
+	// Reflect lets a path that Reflects send back the probes whose number is a
+	// multiple of it, as far as echo.Budget goes; 0 for none. Local is one address
+	// then: a group's or a broadcast's would draw answers from many hosts.
+	Reflect int
 }
 
 // SocketSource is the source of datagrams that come by the i-th of Config.Sockets:
@@ -143,6 +153,8 @@ type Path struct {
 	// InKernel paths are Counters. They know the native format alone, and look at
 	// no payloads behind its header.
 	InKernel bool
+	// Reflects is of paths that can send probes back.
+	Reflects bool
 	Probe    func(*Config) error
 	Open     func(*Config) (Receiver, error)
 }

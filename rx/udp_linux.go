@@ -24,6 +24,7 @@ type udp struct {
 	drops  []wrapping // of each socket
 
 	sources []probe.Source // of each shared socket
+	mirror  mirror
 }
 
 func probeUDP(*Config) error { return nil }
@@ -38,7 +39,7 @@ func openUDP(c *Config) (Receiver, error) {
 
 // newUDP opens a socket for a path that captures so many bytes of each message.
 func newUDP(path string, c *Config, capture int) (*udp, error) {
-	r := &udp{path: path, queue: newMessageQueue(capture)}
+	r := &udp{path: path, queue: newMessageQueue(capture), mirror: mirror{every: uint64(c.Reflect)}}
 	var err error
 	if len(c.Sockets) > 0 {
 		err = r.share(c)
@@ -97,7 +98,11 @@ func (r *udp) Receive(t *track.Tracker, until time.Time) (int, error) {
 	}
 	for i := range n {
 		a := r.queue.msgs.Arrival(i)
-		t.Datagram(a.Data, a.Len, r.source(i), r.clock.monotonic(a.Wall))
+		from, at := r.source(i), r.clock.monotonic(a.Wall)
+		t.Datagram(a.Data, a.Len, from, at)
+		if r.mirror.every > 0 {
+			r.mirror.reflect(r.fds[r.queue.read], a, from, at)
+		}
 	}
 	return n, nil
 }
@@ -124,6 +129,9 @@ func (r *udp) source(i int) (from probe.Source) {
 }
 
 func (r *udp) wrap(err error) error { return fmt.Errorf("rx %s: %w", r.path, err) }
+
+// Reflected implements Mirror.
+func (r *udp) Reflected() uint64 { return r.mirror.sent }
 
 // Window implements Buffered.
 func (r *udp) Window() int { return r.window }

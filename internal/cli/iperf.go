@@ -227,8 +227,8 @@ func (a *iperfArgs) checkUDP(f *pflag.FlagSet) error {
 		return errors.New("ERROR: option of -X or --peer-detect not supported with -u UDP")
 	}
 	size := a.size()
-	if a.tripTimes && size < iperf2.SmallestTripTimes {
-		return fmt.Errorf("ERROR: payload (-l) size of %d too small for --trip-times, must be %d or greater", size, iperf2.SmallestTripTimes)
+	if a.tripTimes && size < iperf2.SmallestTimes {
+		return fmt.Errorf("ERROR: payload (-l) size of %d too small for --trip-times, must be %d or greater", size, iperf2.SmallestTimes)
 	}
 	if f.Changed("bandwidth") {
 		const longest = 60

@@ -184,7 +184,7 @@ func (a *iperfArgs) test(ctx context.Context, out *iperfOutput) error {
 	}
 	return session.IPerf2(ctx, session.IPerf2Request{
 		IPerf2Options: a.options(), Send: r, Mode: a.ask.Mode, Back: a.ask.Port,
-		TripTimes: a.tripTimes, NoFIN: a.ask.NoFIN, Bare: a.compatible,
+		Times: a.tripTimes, NoFIN: a.ask.NoFIN, Bare: a.compatible,
 	}, out)
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -74,7 +75,10 @@ Paths by which frames are counted:
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffer; K and M are 1024", parseWindow)
 	add(f, &r.Format, "format", "", "probe", "FORMAT", "payload header: probe, iperf2 or iperf3", probe.ParseFormat)
 	f.BoolVar(&r.Realtime, "realtime", false, "count on a thread of real-time priority (SCHED_FIFO; needs CAP_SYS_NICE)")
+	f.BoolVar(&r.Histogram, "histogram", false, "show and report how delay is distributed")
 	f.BoolVar(&r.Verify, "verify", false, "check the payload bytes and count corrupt ones")
+	add(f, &r.Reflect, "reflect", "", "", "N", "send back the probes whose number is a multiple of N (each if no N is given), at most 10000 a second", within(1, math.MaxInt32))
+	f.Lookup("reflect").NoOptDefVal = "1"
 	add(f, &r.Pattern, "pattern", "", "ramp", "PATTERN", "payload bytes that --verify expects", probe.ParsePattern)
 	addressFlags(f, &r.V4, &r.V6, &r.Iface)
 	add(f, &fail.loss, "fail-loss", "", "", "RATIO", "exit 3 when more is lost: 0.001 or 0.1%", parseRatio)

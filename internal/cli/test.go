@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"linerate/gen"
+	"linerate/internal/echo"
 	"linerate/internal/iperf3"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
@@ -46,12 +47,18 @@ goes forward; its --full-duplex is --bidir.`,
 		Example: `  linerate test 10.0.0.2 --rate 500M
   linerate test 10.0.0.2 --rate max --path packet --frame 9018
   linerate test 10.0.0.2 --tcp -t 20 -R
+  linerate test 10.0.0.2 --tcp --rtt
+  linerate test 10.0.0.2 --bounce 100 --tcp
+  linerate test 10.0.0.2:443 --tcp --connect-only -k 1000
   linerate test 10.0.0.2 --peer iperf2 --rate 500M
   linerate test 239.1.2.3 --peer iperf2 --ttl 4`,
 		Args: exactly(1, 1, "one HOST[:PORT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Host = args[0]
 			o.fail.set = cmd.Flags().Changed("fail-below")
+			if cmd.Flags().Changed("rate") && (r.Bounce > 0 || r.ConnectOnly) {
+				return &plan.UsageError{Flag: "rate", Msg: "has no use with --bounce and --connect-only, which send no load"}
+			}
 			if r.TCP {
 				ofTCP(cmd, &r)
 			}
@@ -86,7 +93,12 @@ goes forward; its --full-duplex is --bidir.`,
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffers at both ends; K and M are 1024 (default of TCP the kernel's)", parseWindow)
 	tcpFlags(f, &r)
 	add(f, &r.PatternName, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero or random", parsePatternName)
+	f.BoolVar(&r.Histogram, "histogram", false, "show and report how delay is distributed, and round trips")
 	f.BoolVar(&r.Verify, "verify", false, "check the payload bytes and count corrupt ones")
+	add(f, &r.Bounce, "bounce", "", "", "BYTES", "in place of a load, send a request, wait for an answer as large, and so on", within(1, iperf3.MaxBlockTCP))
+	f.BoolVar(&r.ConnectOnly, "connect-only", false, "time TCP handshakes with whatever listens there: as many as --count (default 100), no data")
+	add(f, &r.RTT, "rtt", "", "", "N", "measure round trips beside the load: N probes a second (100 if no N is given)", within(1, echo.MostRate))
+	f.Lookup("rtt").NoOptDefVal = "100"
 	addressFlags(f, &r.V4, &r.V6, &r.Iface)
 	f.StringVarP(&r.Bind, "bind", "B", "", "source address, or an interface's name")
 	f.StringVar(&r.ControlBind, "control-bind", "", "source address of the control connection")
@@ -142,7 +154,14 @@ func runTest(ctx context.Context, r plan.TestRequest, o testOptions, who login, 
 	}
 	p.Interval = o.interval
 	out.begin()
-	rep, err := session.Test(ctx, p, version(), out)
+	run := session.Test
+	switch {
+	case r.ConnectOnly:
+		run = session.Connect
+	case r.Bounce > 0:
+		run = session.Bounce
+	}
+	rep, err := run(ctx, p, version(), out)
 	if rep == nil {
 		return err
 	}

@@ -24,7 +24,7 @@ const (
 const (
 	upperIsochronous uint16 = 0x0001
 	upperNoFIN       uint16 = 0x0008
-	upperTripTimes   uint16 = 0x0010
+	upperTimes       uint16 = 0x0010
 	upperReverse     uint16 = 0x0400
 	upperFullDuplex  uint16 = 0x0800
 )

@@ -85,7 +85,7 @@ func (s *Settings) putPlain(b []byte, flags uint32) {
 	var upper uint16
 	flags, upper = s.Mode.put(flags|flagExtended|flagLength, upper)
 	if s.Start != 0 {
-		upper |= upperTripTimes
+		upper |= upperTimes
 	}
 	if s.NoFIN {
 		upper |= upperNoFIN

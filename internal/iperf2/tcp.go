@@ -70,7 +70,7 @@ func ParseTCP(b []byte) Settings {
 		if (len(b)-plainSize)%startSize == grown {
 			start += grown
 		}
-		if upper&upperTripTimes != 0 && len(b) >= start+startSize {
+		if upper&upperTimes != 0 && len(b) >= start+startSize {
 			s.readStart(b[start:])
 		}
 	}

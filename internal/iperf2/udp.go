@@ -12,10 +12,10 @@ import (
 const HeaderSize = 160
 
 // SmallestHeader is the least size of a first datagram that carries Settings,
-// and SmallestTripTimes of one with a Start.
+// and SmallestTimes of one with a Start.
 const (
-	SmallestHeader    = PrefixSize + plainSize
-	SmallestTripTimes = SmallestHeader + framesSize + startSize
+	SmallestHeader = PrefixSize + plainSize
+	SmallestTimes  = SmallestHeader + framesSize + startSize
 )
 
 // The lengths that stand in the flags of a datagram: they count from its front,
@@ -27,7 +27,7 @@ const (
 )
 
 // PutUDP writes the client header into a datagram of at least SmallestHeader
-// bytes, or SmallestTripTimes where there is a Start. Number and time at its
+// bytes, or SmallestTimes where there is a Start. Number and time at its
 // front stay as they are.
 func (s *Settings) PutUDP(b []byte) {
 	flags, length := flagSeq64, uint32(udpPlain)
@@ -39,7 +39,7 @@ func (s *Settings) PutUDP(b []byte) {
 	}
 	s.putPlain(b[PrefixSize:], flags|length<<lengthShift)
 	if s.Start != 0 {
-		s.putStart(b[SmallestTripTimes-startSize:])
+		s.putStart(b[SmallestTimes-startSize:])
 	}
 }
 
@@ -69,7 +69,7 @@ func ParseUDP(b []byte) Settings {
 	if (length-udpPlain)%framesSize == grown {
 		start += grown
 	}
-	if upper&upperTripTimes != 0 && len(b) >= start+startSize {
+	if upper&upperTimes != 0 && len(b) >= start+startSize {
 		s.readStart(b[start:])
 	}
 	return s

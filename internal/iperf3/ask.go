@@ -10,23 +10,26 @@ import (
 // keys have no room for. Rates and durations are of the whole test, not of one
 // stream.
 type Ask struct {
-	Version  string `json:"version"`
-	Rate     string `json:"rate,omitempty"`  // as --rate takes it
-	Layer    string `json:"layer,omitempty"` // which bits it counts
-	Payload  int    `json:"payload,omitempty"`
-	IMIX     string `json:"imix,omitempty"` // in place of Payload
-	Duration int64  `json:"duration_ns,omitempty"`
-	Count    uint64 `json:"count,omitempty"` // packets
-	Bytes    int64  `json:"bytes,omitempty"` // of payload
-	Path     string `json:"path,omitempty"`  // by which the server sends
-	RX       string `json:"rx,omitempty"`    // by which it counts
-	NoGSO    bool   `json:"no_gso,omitempty"`
-	Burst    int    `json:"burst,omitempty"`
-	Pattern  string `json:"pattern,omitempty"`
-	Verify   bool   `json:"verify,omitempty"`
-	TTL      int    `json:"ttl,omitempty"`
-	Pace     uint64 `json:"pace,omitempty"` // bytes per second of each TCP stream
-	Interval int64  `json:"interval_ns,omitempty"`
+	Version   string `json:"version"`
+	Rate      string `json:"rate,omitempty"`  // as --rate takes it
+	Layer     string `json:"layer,omitempty"` // which bits it counts
+	Payload   int    `json:"payload,omitempty"`
+	IMIX      string `json:"imix,omitempty"` // in place of Payload
+	Duration  int64  `json:"duration_ns,omitempty"`
+	Count     uint64 `json:"count,omitempty"` // packets
+	Bytes     int64  `json:"bytes,omitempty"` // of payload
+	Path      string `json:"path,omitempty"`  // by which the server sends
+	RX        string `json:"rx,omitempty"`    // by which it counts
+	NoGSO     bool   `json:"no_gso,omitempty"`
+	Burst     int    `json:"burst,omitempty"`
+	Pattern   string `json:"pattern,omitempty"`
+	Verify    bool   `json:"verify,omitempty"`
+	TTL       int    `json:"ttl,omitempty"`
+	Pace      uint64 `json:"pace,omitempty"` // bytes per second of each TCP stream
+	Interval  int64  `json:"interval_ns,omitempty"`
+	Bounce    int    `json:"bounce,omitempty"`    // bytes of requests to answer, in place of a load
+	Histogram bool   `json:"histogram,omitempty"` // wants that of delay
+	Reflect   []byte `json:"reflect,omitempty"`   // asks for a reflector of probes that carry this token
 }
 
 // Check returns None, or the code to refuse an Ask with: a number is outside the
@@ -61,12 +64,16 @@ type Greeting struct {
 	Send     *result.Config `json:"send,omitempty"`    // how the server will send
 	Receive  *result.Config `json:"receive,omitempty"` // how it will count
 	Warnings []string       `json:"warnings,omitempty"`
+	// Reflector is the UDP port that probes for round trips come back from; absent
+	// if none was asked for.
+	Reflector int `json:"reflector_port,omitempty"`
 }
 
 // News is what either end tells while a test runs, each behind the state Extra.
 // Without an interval it says that the end is still there.
 type News struct {
 	Interval *result.Interval `json:"interval,omitempty"`
+	Bounces  *result.Bounces  `json:"bounces,omitempty"` // of a client that is done with them
 }
 
 // A Finding is what an end measured, in Results.Extra. Forward is what the client

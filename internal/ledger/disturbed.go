@@ -70,7 +70,7 @@ func (t *Test) strangers(role, counter string) (n, of uint64) {
 		ours = t.Receiver.Packets + t.Receiver.Lost + net(t.ReceiverHost, role).sum(t.ip("ReasmReqds"))
 	}
 	of, _ = c.rise(counter)
-	if n = less(of, ours); n <= housekeeping || float64(n) < notable*float64(of) {
+	if n = less(of, ours+t.Probes); n <= housekeeping || float64(n) < notable*float64(of) {
 		return 0, 0
 	}
 	return n, of

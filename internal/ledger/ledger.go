@@ -13,6 +13,7 @@ type Test struct {
 	Sender                   *result.Sender
 	Receiver                 *result.Receiver
 	SenderHost, ReceiverHost *result.Host
+	Probes                   uint64 // for round trips, beside the load, each way
 }
 
 // A claim is what one stage may have lost: no fewer than low and no more than

@@ -25,11 +25,13 @@ type RecvRequest struct {
 	V4, V6 bool
 	Iface  string
 
-	RX      string // a name of rx.Paths, or auto
-	Window  int    // SO_RCVBUF in bytes
-	Format  probe.Format
-	Verify  bool
-	Pattern probe.Pattern // that Verify expects
+	RX        string // a name of rx.Paths, or auto
+	Window    int    // SO_RCVBUF in bytes
+	Format    probe.Format
+	Verify    bool
+	Pattern   probe.Pattern // that Verify expects
+	Histogram bool          // see Receive
+	Reflect   int           // sends back the probes whose number is a multiple of it; 0 for none
 
 	Duration time.Duration
 	Count    uint64
@@ -46,10 +48,12 @@ type Receive struct {
 	Limits   rx.Limits
 	Report   result.Config // what the report says of it
 	Warnings []string
-	Warmup   bool           // what comes before the test counts has flows of its own: see SendRequest
-	Streams  []probe.Source // of a coordinated test, in their order; intervals tell of each
-	Interval time.Duration  // between lines of the report, set by the caller; 0 for none
-	Omit     time.Duration  // at the start, which no total holds; set by a coordinated test
+	// Histogram lets the report hold the distribution of delay itself.
+	Histogram bool
+	Warmup    bool           // what comes before the test counts has flows of its own: see SendRequest
+	Streams   []probe.Source // of a coordinated test, in their order; intervals tell of each
+	Interval  time.Duration  // between lines of the report, set by the caller; 0 for none
+	Omit      time.Duration  // at the start, which no total holds; set by a coordinated test
 }
 
 // ResolveReceive plans a receiver. The errors are UsageError, HostError,
@@ -61,15 +65,19 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 		return nil, err
 	}
 	p := &Receive{
-		Config: rx.Config{Local: l.local, IPv6Only: r.V6, Window: r.Window, Verify: r.Verify, Most: r.Count},
+		Config: rx.Config{Local: l.local, IPv6Only: r.V6, Window: r.Window, Verify: r.Verify, Most: r.Count, Reflect: r.Reflect},
 		Track:  track.Config{Format: r.Format, Most: r.Count, WallOffset: linux.WallOffset()},
 		Limits: rx.Limits{Realtime: r.Realtime, Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
 	}
+	p.Histogram = r.Histogram
 	if r.Verify {
 		p.Track.Pattern = &r.Pattern
 	}
 	p.Config.Capture = p.Track.Capture()
 	if err := p.choosePath(r.RX, l); err != nil {
+		return nil, err
+	}
+	if err := p.reflecting(l); err != nil {
 		return nil, err
 	}
 	p.Report = result.Config{

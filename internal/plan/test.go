@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"linerate/internal/echo"
 	"linerate/internal/host"
 	"linerate/internal/iperf3"
 	"linerate/internal/probe"
@@ -34,6 +35,10 @@ type TestRequest struct {
 	DontFragment    bool   // refuse payloads that no packet has room for
 	ControlBind     string // address that the control connection leaves from
 	ConnectPatience time.Duration
+	Histogram       bool // of delay and round trips
+	ConnectOnly     bool // times TCP handshakes, as many as Count
+	Bounce          int  // bytes of a request and of its answer, in place of a load; 0 for none
+	RTT             int  // probes a second for round trips; 0 for none
 
 	// Stock asks for nothing but what iperf3 itself knows, whoever the peer is.
 	Stock      bool
@@ -90,6 +95,14 @@ func ResolveTest(ctx context.Context, r TestRequest) (*Test, error) {
 	}
 	// From here on the peer is this address, however many its name has.
 	t.Request.Host, t.Request.Port = to.addr.String(), int(to.port)
+	if r.ConnectOnly {
+		t.describeConnects(to.route)
+		return t, nil
+	}
+	if r.Bounce > 0 {
+		t.describeBounce(to.route)
+		return t, nil
+	}
 	if r.TCP {
 		return t, t.describeTCP(to.route)
 	}
@@ -111,6 +124,10 @@ func ResolveTest(ctx context.Context, r TestRequest) (*Test, error) {
 // check refuses what contradicts itself.
 func (r *TestRequest) check() error {
 	switch {
+	case r.ConnectOnly:
+		return r.checkConnects()
+	case r.Bounce > 0:
+		return r.checkBounce()
 	case r.Reverse && r.Bidir:
 		return &UsageError{"reverse", "contradicts --bidir, in which both ends send: give one of them"}
 	case r.Flows > iperf3.MaxStreams:
@@ -168,7 +185,7 @@ func (t *Test) Sending(ctx context.Context, f probe.Format, port uint16) (*Send,
 func (t *Test) Receiving(ctx context.Context, f probe.Format, port uint16) (*Receive, error) {
 	r := RecvRequest{
 		Addr: netip.AddrPortFrom(t.Source, port).String(), RX: t.Request.RX, Window: t.Request.Window,
-		Format: f, Verify: t.Request.Verify, Pattern: t.Request.Pattern, Drain: TestDrain,
+		Format: f, Histogram: t.Request.Histogram, Verify: t.Request.Verify, Pattern: t.Request.Pattern, Drain: TestDrain,
 	}
 	p, err := ResolveReceive(ctx, r)
 	if err != nil {
@@ -272,7 +289,10 @@ func (t *Test) params() {
 	t.Params = p
 	t.Ask = iperf3.Ask{
 		Duration: int64(t.Duration()), Count: r.Count, Bytes: r.Bytes,
-		Path: r.Path, RX: r.RX, NoGSO: r.NoGSO, Burst: r.Burst, Pattern: r.PatternName, Verify: r.Verify, TTL: r.TTL,
+		Path: r.Path, RX: r.RX, NoGSO: r.NoGSO, Burst: r.Burst, Pattern: r.PatternName, Verify: r.Verify, TTL: r.TTL, Histogram: r.Histogram,
+	}
+	if r.RTT > 0 {
+		t.Ask.Reflect = echo.NewToken()
 	}
 }
 

@@ -45,20 +45,24 @@ func parseNative(b []byte) (Header, Kind) {
 	if len(b) < NativeSize {
 		return Header{}, Foreign
 	}
+	switch binary.BigEndian.Uint16(b) {
+	case MagicData:
+		return nativeFields(b), Data
+	case MagicEnd:
+		return nativeFields(b), End
+	}
+	return Header{}, Foreign
+}
+
+// nativeFields reads the header behind whatever magic number.
+func nativeFields(b []byte) Header {
+	_ = b[NativeSize-1]
 	first := binary.BigEndian.Uint64(b)
 	second := binary.BigEndian.Uint64(b[8:])
-	kind := Data
-	switch first >> 48 {
-	case MagicData:
-	case MagicEnd:
-		kind = End
-	default:
-		return Header{}, Foreign
-	}
 	return Header{
 		Run:  uint16(first >> 32),
 		Flow: uint16(first >> 16),
 		Seq:  first&0xffff<<32 | second>>32,
 		Sent: int64(second&0xffffffff<<16 | uint64(binary.BigEndian.Uint16(b[16:]))),
-	}, kind
+	}
 }

@@ -11,6 +11,14 @@ import (
 
 // summary prints the outcome of a test, the verdict last.
 func (o Options) summary(b *strings.Builder, r *result.Report) {
+	switch {
+	case r.ConnectNS != nil:
+		o.connects(b, r.ConnectNS)
+		return
+	case r.BounceNS != nil:
+		o.bounces(b, r.BounceNS)
+		return
+	}
 	if coordinated(r) || r.Config != nil && r.Config.Protocol == "tcp" {
 		o.directions(b, r)
 	} else {
@@ -22,6 +30,7 @@ func (o Options) summary(b *strings.Builder, r *result.Report) {
 			o.flows(b, r.Receiver.Flows)
 		}
 	}
+	o.roundTrips(b, r.RTTNS)
 	o.ledger(b, r.Ledger)
 	if r.Reverse != nil {
 		o.ledger(b, r.Reverse.Ledger)
@@ -126,9 +135,13 @@ func (o Options) received(b *strings.Builder, r *result.Receiver) {
 	if r.MergedFrames != 0 {
 		o.line(b, "", fmt.Sprintf("%s came merged in %s (GSO or GRO) and were counted one by one", count(r.MergedPackets, "packet"), count(r.MergedFrames, "super-frame")))
 	}
+	if r.Reflected != nil {
+		o.line(b, "", count(*r.Reflected, "probe")+" sent back")
+	}
 	if parts := nonEmpty(jitter(r), o.ipdv(r), delay(r)); len(parts) != 0 {
 		o.line(b, " · ", parts...)
 	}
+	delayHistogram(b, "delay", r)
 	if gaps := o.gaps(&r.Cadence); gaps != "" && o.Verbose {
 		o.line(b, "", "arrival "+gaps)
 	}

@@ -34,6 +34,7 @@ func (o Options) directions(b *strings.Builder, r *result.Report) {
 			if parts := nonEmpty(append(order(d.Receiver), jitter(d.Receiver), o.ipdv(d.Receiver), delay(d.Receiver))...); len(parts) > 0 {
 				o.line(b, " · ", append([]string{d.name}, parts...)...)
 			}
+			delayHistogram(b, d.name+" delay", d.Receiver)
 		}
 		if d.Sender != nil && d.Sender.SentPacing != nil {
 			if parts := nonEmpty(o.pacing(r.Config, d.Sender)...); len(parts) > 0 {

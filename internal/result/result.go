@@ -10,24 +10,27 @@ const Schema = 1
 
 // A Report is the whole outcome of one command.
 type Report struct {
-	Schema    int        `json:"schema"`
-	Linerate  string     `json:"linerate"` // version
-	Command   string     `json:"command"`
-	Started   string     `json:"started"` // RFC 3339 with nanoseconds
-	Config    *Config    `json:"config,omitempty"`
-	Intervals []Interval `json:"intervals,omitempty"`
-	Sender    *Sender    `json:"sender,omitempty"`
-	Receiver  *Receiver  `json:"receiver,omitempty"`
-	Ledger    *Ledger    `json:"ledger,omitempty"`
-	Reverse   *Direction `json:"reverse,omitempty"` // the second direction of --bidir
-	Streams   []Stream   `json:"streams,omitempty"` // sockets of a coordinated test, in order of their opening
-	Hosts     []Host     `json:"hosts,omitempty"`
-	Limit     *Limit     `json:"limit,omitempty"`
-	Results   []Row      `json:"results,omitempty"`
-	Replay    *Replay    `json:"replay,omitempty"`
-	NotHere   []NotHere  `json:"not_here,omitempty"` // paths that compare could not run
-	Findings  []Finding  `json:"findings,omitempty"` // doctor
-	Warnings  []string   `json:"warnings,omitempty"`
+	Schema    int         `json:"schema"`
+	Linerate  string      `json:"linerate"` // version
+	Command   string      `json:"command"`
+	Started   string      `json:"started"` // RFC 3339 with nanoseconds
+	Config    *Config     `json:"config,omitempty"`
+	Intervals []Interval  `json:"intervals,omitempty"`
+	Sender    *Sender     `json:"sender,omitempty"`
+	Receiver  *Receiver   `json:"receiver,omitempty"`
+	Ledger    *Ledger     `json:"ledger,omitempty"`
+	Reverse   *Direction  `json:"reverse,omitempty"`    // the second direction of --bidir
+	RTTNS     *RoundTrips `json:"rtt_ns,omitempty"`     // of probes of their own, with --rtt
+	BounceNS  *Bounces    `json:"bounce_ns,omitempty"`  // test --bounce
+	ConnectNS *Connects   `json:"connect_ns,omitempty"` // test --connect-only
+	Streams   []Stream    `json:"streams,omitempty"`    // sockets of a coordinated test, in order of their opening
+	Hosts     []Host      `json:"hosts,omitempty"`
+	Limit     *Limit      `json:"limit,omitempty"`
+	Results   []Row       `json:"results,omitempty"`
+	Replay    *Replay     `json:"replay,omitempty"`
+	NotHere   []NotHere   `json:"not_here,omitempty"` // paths that compare could not run
+	Findings  []Finding   `json:"findings,omitempty"` // doctor
+	Warnings  []string    `json:"warnings,omitempty"`
 	// The server's own report, where it was asked for: text, or of an iperf3 with -J
 	// its JSON.
 	ServerText string          `json:"server_output_text,omitempty"`
@@ -227,6 +230,7 @@ type Arrivals struct {
 	BeyondWindow       uint64       `json:"beyond_window"`
 	Foreign            uint64       `json:"foreign"`
 	Corrupt            *uint64      `json:"corrupt,omitempty"`        // only with --verify
+	Reflected          *uint64      `json:"reflected,omitempty"`      // probes sent back; only with --reflect
 	MergedPackets      uint64       `json:"merged_packets,omitempty"` // came in super-frames that GSO left or GRO made, and were split
 	MergedFrames       uint64       `json:"merged_frames,omitempty"`  // these super-frames
 	Cadence                         // of arrivals of first copies, all flows together
@@ -253,6 +257,8 @@ type Delay struct {
 	// ErrorBoundNS is how wrong each of these can be, by what both kernels say of
 	// their clocks' distance from true time. For synchronised clocks alone.
 	ErrorBoundNS *int64 `json:"error_bound_ns,omitempty"`
+
+	Histogram []Bucket `json:"histogram,omitempty"` // only with --histogram
 }
 
 // Ledger says where each lost packet was lost. Lost sums to what the receiver

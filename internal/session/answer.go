@@ -60,11 +60,13 @@ type server struct {
 	rep     *result.Report
 	o       Observer
 	streams streams
-	in, out leg // nil where nothing goes that way
-	conduct *conductor
-	control *control
-	teller  *teller           // nil towards a stock client
-	untold  []result.Interval // that came too late for it
+	// reflector sends back the client's probes for round trips; nil if it wants none.
+	reflector *net.UDPConn
+	in, out   leg // nil where nothing goes that way
+	conduct   *conductor
+	control   *control
+	teller    *teller           // nil towards a stock client
+	untold    []result.Interval // that came too late for it
 }
 
 // told is an observer that tells the client what it sees.
@@ -95,6 +97,9 @@ func Answer(ctx context.Context, call *Call, o Observer) (*result.Report, error)
 			call.Conn.Refuse(code, 0)
 			return nil, fmt.Errorf("what the client asks for: %w", &iperf3.Error{Code: code})
 		}
+	}
+	if s.ask != nil && s.ask.Bounce > 0 {
+		return s.bounce(ctx)
 	}
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
@@ -150,8 +155,12 @@ func (s *server) prepare(ctx context.Context) error {
 		s.Conn.Refuse(codeOf(err), 0)
 		return err
 	}
+	if err := s.openReflector(); err != nil {
+		s.Conn.Refuse(iperf3.BadParams, 0)
+		return err
+	}
 	if s.ask != nil {
-		g := iperf3.Greeting{Version: s.Version, Warnings: s.rep.Warnings}
+		g := iperf3.Greeting{Version: s.Version, Warnings: s.rep.Warnings, Reflector: s.reflectorPort()}
 		_, out := s.counts()
 		if g.Receive = s.rep.Config; out > 0 {
 			g.Send = s.rep.Config
@@ -460,6 +469,9 @@ func (s *server) close() {
 		}
 	}
 	s.streams.close()
+	if s.reflector != nil {
+		s.reflector.Close()
+	}
 	if s.conduct != nil {
 		s.conduct.close()
 	}

@@ -107,7 +107,7 @@ func (s *server) receiveRequest() (plan.RecvRequest, error) {
 		Addr: s.Local.String(), Window: s.window(), Format: s.format(), Verify: verify != nil, Pattern: pattern, Drain: plan.TestDrain,
 	}
 	if s.ask != nil {
-		r.RX = s.ask.RX
+		r.RX, r.Histogram = s.ask.RX, s.ask.Histogram
 	}
 	return r, err
 }

@@ -32,9 +32,9 @@ type IPerf2Request struct {
 	Mode iperf2.Mode
 	// Back is the port where the server shall send to, in a mode that is Back.
 	Back int
-	// TripTimes announces a start by a wall clock that both ends share, and
+	// Times announces a start by a wall clock that both ends share, and
 	// NoFIN that no report is awaited.
-	TripTimes, NoFIN bool
+	Times, NoFIN bool
 	// Bare sends no header, for servers that want none; only forward.
 	Bare bool
 }
@@ -113,7 +113,7 @@ func (q *IPerf2Request) settings(p *plan.Send) iperf2.Settings {
 		s.Bytes = p.Schedule.Count * uint64(s.Size) / uint64(s.Flows)
 	}
 	s.Bytes = min(s.Bytes, math.MaxInt32)
-	if q.TripTimes {
+	if q.Times {
 		s.Start = time.Duration(linux.Monotonic() + linux.WallOffset())
 	}
 	return s
@@ -238,7 +238,7 @@ func (t *iperf2UDP) toServer(ctx context.Context, p *plan.Send, q IPerf2Request,
 func (t *iperf2UDP) announce(flows []*net.UDPConn, p *plan.Send, seq uint64) error {
 	size := max(p.Schedule.Sizes[0], iperf2.SmallestHeader)
 	if t.settings.Start != 0 {
-		size = max(size, iperf2.SmallestTripTimes)
+		size = max(size, iperf2.SmallestTimes)
 	}
 	b := make([]byte, size)
 	probe.IPerf2.Init(b)

@@ -24,6 +24,9 @@ func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, error)
 	r.leaveOut(&res.Summary)
 	total := r.received(&res.Summary, stack)
 	total.Foreign = res.Foreign
+	if r.plan.Histogram && total.DelayNS != nil {
+		total.DelayNS.Histogram = buckets(res.DelayHistogram)
+	}
 	total.Cadence = arrivals(res.Cadence, stack, total)
 	r.notes = append(r.notes, contradiction(total.DelayNS)...)
 	r.flowsSeen = len(res.Flows)
@@ -40,6 +43,10 @@ func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, error)
 	}
 	if s, ok := r.receiver.(rx.Splitter); ok {
 		total.MergedFrames, total.MergedPackets = s.Merged().Frames, s.Merged().Datagrams
+	}
+	if m, ok := r.receiver.(rx.Mirror); ok && r.plan.Config.Reflect > 0 {
+		reflected := m.Reflected()
+		total.Reflected = &reflected
 	}
 	if f, ok := r.receiver.(rx.Framed); ok {
 		r.notes = append(r.notes, oddities(f.Frames())...)
@@ -160,6 +167,9 @@ func (c *conductor) judge(d *result.Direction, from, to *result.Host) {
 	test := ledger.Test{Config: c.rep.Config, Sender: d.Sender, Receiver: d.Receiver, SenderHost: from, ReceiverHost: to}
 	if a, err := netip.ParseAddrPort(c.rep.Config.Destination); err == nil {
 		test.IPv6 = a.Addr().Is6() && !a.Addr().Is4In6()
+	}
+	if c.rep.RTTNS != nil {
+		test.Probes = c.rep.RTTNS.Sent
 	}
 	if d.Ledger != nil {
 		d.Ledger = ledger.Settle(test)

@@ -42,7 +42,8 @@ type client struct {
 	begun    func() bool      // keeps the connection open when the context ends; false if it was too late
 	greeting *iperf3.Greeting // nil from a stock server
 	streams  streams
-	out, in  leg // nil where nothing goes that way
+	trips    *net.UDPConn // of round trips; nil for none
+	out, in  leg          // nil where nothing goes that way
 	conduct  *conductor
 	control  *control
 	teller   *teller // nil towards a stock server
@@ -212,6 +213,15 @@ func (c *client) prepare(ctx context.Context) error {
 	}
 	if err := dial(ctx, c.plan, c.stock(), n); err != nil {
 		return err
+	}
+	if r.RTT > 0 {
+		to, err := c.reflector("rtt")
+		if err == nil {
+			err = c.dialReflector(ctx, to)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	// A linerate server waits until all is open here.
 	if !c.stock() {
@@ -411,7 +421,17 @@ func (c *client) run(ctx context.Context) error {
 		}
 	})
 	go c.attend(running)
-	return c.conduct.conduct(ctx, legs...)
+	measured, err := c.probe()
+	if err != nil {
+		return err
+	}
+	err = c.conduct.conduct(ctx, legs...)
+	if ctx.Err() != nil || err != nil {
+		measured(0)
+	} else {
+		measured(plan.TestDrain)
+	}
+	return err
 }
 
 // showNews shows what the server told of intervals. They may come until the server
@@ -498,6 +518,9 @@ func (c *client) close() {
 		}
 	}
 	c.streams.close()
+	if c.trips != nil {
+		c.trips.Close()
+	}
 	if c.conduct != nil {
 		c.conduct.close()
 	}

@@ -152,6 +152,7 @@ func (t *Tracker) addDelay(r *Result, s Settlement) {
 	}
 	r.IPDV = all.ipdv.percentiles(0)
 	r.Delay, r.PDV = all.transit.delay(offset, s), all.transit.variation()
+	r.DelayHistogram = all.transit.histogram(offset)
 	for i, f := range t.flows {
 		if f.delays != t.later {
 			r.Flows[i].IPDV = f.delays.ipdv.percentiles(0)
@@ -159,7 +160,7 @@ func (t *Tracker) addDelay(r *Result, s Settlement) {
 		}
 	}
 	if driftless != nil { // only the total's sample can do without the drift
-		r.Delay, r.PDV = driftless, &driftless.Percentiles
+		r.Delay, r.PDV, r.DelayHistogram = driftless, &driftless.Percentiles, nil
 		for i := range r.Flows {
 			r.Flows[i].Delay, r.Flows[i].PDV = nil, nil
 		}

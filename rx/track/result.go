@@ -39,6 +39,9 @@ type Result struct {
 	// where several CPUs took them in at once.
 	Cadence *cadence.Result
 	Flows   []Flow // in ascending order of Number
+	// DelayHistogram is of the total's Delay; nil without one, and where a drift was
+	// removed: then only a sample is known.
+	DelayHistogram []Bucket
 }
 
 // A Flow is one flow's part. Number is the sender's for Native, the order of
