@@ -29,6 +29,7 @@ type xmitState struct {
 	Error   uint64
 	Owner   uint64
 	Bulk    uint64
+	Headers [9]uint64
 }
 
 // Names of all BPF objects in the ELF.

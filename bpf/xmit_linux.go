@@ -142,22 +142,26 @@ const (
 	stateError
 	stateOwner
 	stateBulk
-	stateSize
+	stateHeaders
+	stateSize = stateHeaders + 72
 )
 
-// Begin prepares a run. Its first frame becomes packet number first; sum is that
-// of the 16-bit words, as they lie in memory, under the UDP checksum of the run's
-// template where the stamp's numbers are zero.
-func (t *Transmitter) Begin(first, sum uint64) error { return t.set(first, sum, 0) }
+// Begin prepares a run of copies of frame. Its first becomes packet number first; sum
+// is that of the 16-bit words, as they lie in memory, under the UDP checksum where
+// the stamp's numbers are zero.
+func (t *Transmitter) Begin(frame []byte, first, sum uint64) error {
+	return t.set(frame, first, sum, 0)
+}
 
 // BeginNothing prepares a run none of whose frames leave.
-func (t *Transmitter) BeginNothing() error { return t.set(0, 0, 1) }
+func (t *Transmitter) BeginNothing() error { return t.set(nil, 0, 0, 1) }
 
-func (t *Transmitter) set(first, sum, stop uint64) error {
+func (t *Transmitter) set(frame []byte, first, sum, stop uint64) error {
 	var s [stateSize]byte
 	binary.NativeEndian.PutUint64(s[stateNext:], first)
 	binary.NativeEndian.PutUint64(s[stateSum:], sum)
 	binary.NativeEndian.PutUint64(s[stateStop:], stop)
+	copy(s[stateHeaders:], frame)
 	_, err := t.state.WriteAt(s[:], 0)
 	return err
 }

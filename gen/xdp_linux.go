@@ -122,7 +122,7 @@ func (s *xdpSender) Send(b pace.Burst) (int, error) {
 // transmit sends n copies of the frame, of that length, with the numbers from
 // first; sum is that of the words under its UDP checksum.
 func (s *xdpSender) transmit(length int, sum, first uint64, n int) (int, error) {
-	if err := s.transmitter.Begin(first, sum); err != nil {
+	if err := s.transmitter.Begin(s.buf, first, sum); err != nil {
 		return 0, err
 	}
 	for sent := 0; ; {
