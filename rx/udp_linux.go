@@ -60,6 +60,9 @@ func (r *udp) open(c *Config) error {
 	if err := r.add(s.fd, c.Window); err != nil {
 		return err
 	}
+	if c.group != nil {
+		return c.group.bind(s, c)
+	}
 	return s.bind(c)
 }
 
@@ -129,6 +132,9 @@ func (r *udp) Window() int { return r.window }
 
 // Drops implements Receiver.
 func (r *udp) Drops() (Drops, error) {
+	if r.fds == nil {
+		return Drops{}, r.wrap(unix.EBADF)
+	}
 	var sum Drops
 	for i, fd := range r.fds {
 		n, err := linux.SocketDrops(fd)

@@ -50,9 +50,9 @@ func (k *Ticks) after(last time.Time) time.Time {
 
 // Limits say when to stop counting; the sender's end marker always does.
 type Limits struct {
-	// Realtime runs the worker's thread before all ordinary ones, as a receiver
-	// that waits for a processor may lose what comes meanwhile (afxdp most).
-	Realtime bool
+	// Placement is of the worker's thread: a receiver that waits for a processor
+	// may lose what comes meanwhile (afxdp most). A Counter counts elsewhere.
+	Placement linux.Placement
 
 	Duration time.Duration // from the start of the count; 0 for none
 	Packets  uint64        // first copies and others; 0 for none
@@ -78,18 +78,16 @@ const (
 func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ticks, tick func()) (Reason, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if l.Realtime {
-		undo, err := linux.Realtime()
-		if err != nil {
-			return Stopped, err
-		}
-		defer undo()
-	}
-	reason, err := count(ctx, r, t, l, ticks, tick)
 	if c, ok := r.(Counter); ok {
-		err = errors.Join(err, c.Settle(t))
+		reason, err := count(ctx, r, t, l, ticks, tick)
+		return reason, errors.Join(err, c.Settle(t))
 	}
-	return reason, err
+	leave, err := l.Placement.Enter(0)
+	if err != nil {
+		return Stopped, err
+	}
+	defer leave()
+	return count(ctx, r, t, l, ticks, tick)
 }
 
 func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ticks, tick func()) (Reason, error) {

@@ -14,7 +14,8 @@ type Gaps struct{ P50, P99, P999, Max int64 }
 type gaps struct {
 	first, last int64         // CLOCK_MONOTONIC ns of the first and the last departure
 	lastDue     time.Duration // when the last burst was due, debt given up left aside
-	lastCost    uint64        // what all packets before the last burst took of the rate
+	cost        uint64        // what all packets took of the rate
+	lastCost    uint64        // and those of the last burst
 	started     bool
 	run         int // packets since the sender last waited
 	longest     int
@@ -32,7 +33,7 @@ func (g *gaps) init(single bool) {
 }
 
 // add accounts for n packets of the burst that was due at due, leaving at a time
-// in ns; cost is what the packets before them took of the rate.
+// in ns; cost is what they take of the rate.
 func (g *gaps) add(due time.Duration, at int64, n int, waited bool, cost uint64) {
 	if !g.started {
 		g.started, g.first = true, at
@@ -44,7 +45,8 @@ func (g *gaps) add(due time.Duration, at int64, n int, waited bool, cost uint64)
 	}
 	g.run += n
 	g.longest = max(g.longest, g.run)
-	g.last, g.lastDue, g.lastCost = at, due, cost
+	g.last, g.lastDue = at, due
+	g.lastCost, g.cost = cost, g.cost+cost
 }
 
 func (g *gaps) percentiles() *Gaps {

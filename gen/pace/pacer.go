@@ -2,7 +2,6 @@ package pace
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -22,8 +21,8 @@ type Pacer struct {
 	s     Schedule
 	start int64 // CLOCK_MONOTONIC ns of the schedule's start
 
-	index   uint64        // packets of the schedule that left
-	planned uint64        // packets to send in all
+	index   uint64        // the next packet's place in the whole schedule
+	planned uint64        // packets of the whole schedule
 	shift   time.Duration // debt given up: the schedule was re-anchored by so much
 	flow    int           // whose turn it is
 	inTurn  int           // packets of this turn's burst still to go
@@ -33,21 +32,10 @@ type Pacer struct {
 	stats Stats
 }
 
-// Stats is the account of a Pacer.
-type Stats struct {
-	Packets      uint64
-	PayloadBytes uint64
-	Late         uint64        // packets that left more than a gap, and 10 µs, after they were due
-	Shortfall    uint64        // packets due that were given up
-	LongestBurst int           // most packets sent without a pause between; 0 when unpaced
-	Span         time.Duration // from the first departure to when the packet after the last would leave; 0 if one burst was all
-	Gaps         *Gaps         // between departures; nil unless each packet leaves alone
-	ErrorPPM     float64       // long-run rate against the asked; NaN when unpaced or too short to tell
-}
-
 // NewPacer starts a schedule at the given CLOCK_MONOTONIC time in ns.
 func NewPacer(s Schedule, start int64) *Pacer {
-	p := &Pacer{s: s, start: start, next: make([]uint64, s.Flows), inTurn: s.Burst}
+	p := &Pacer{s: s, start: start, flow: s.Share.Worker, next: make([]uint64, s.Flows), inTurn: s.Burst}
+	p.index = uint64(s.Share.Worker) * uint64(s.Burst)
 	p.planned = math.MaxUint64
 	if s.Duration > 0 && s.MicroRate > 0 {
 		p.planned = s.Packets(s.Duration)
@@ -110,47 +98,22 @@ func (p *Pacer) Sent(b Burst, n int, at int64, waited bool) {
 			p.stats.Late += uint64(n)
 		}
 	}
-	p.gaps.add(b.Due-p.shift, at, n, waited, p.s.Cost(p.index))
+	p.gaps.add(b.Due-p.shift, at, n, waited, p.s.Cost(p.index+uint64(n))-p.s.Cost(p.index))
 	p.next[b.Flow] += uint64(n)
 	p.index += uint64(n)
 	p.stats.Packets += uint64(n)
 	p.stats.PayloadBytes += uint64(n) * uint64(b.Size)
 	if p.inTurn -= n; p.inTurn <= 0 {
 		p.inTurn = p.s.Burst
-		if p.flow++; p.flow == p.s.Flows {
-			p.flow = 0
-		}
+		var others int
+		p.flow, others = p.s.after(p.flow)
+		p.index += uint64(others) * uint64(p.s.Burst)
 	}
 }
 
 // Totals is what left so far, and what was late or given up.
 func (p *Pacer) Totals() (packets, payloadBytes, late, shortfall uint64) {
 	return p.stats.Packets, p.stats.PayloadBytes, p.stats.Late, p.stats.Shortfall
-}
-
-// SentPerFlow is how many packets of each flow left.
-func (p *Pacer) SentPerFlow() []uint64 { return slices.Clone(p.next) }
-
-// Finish settles the account.
-func (p *Pacer) Finish() Stats {
-	s := p.stats
-	s.Gaps = p.gaps.percentiles()
-	s.ErrorPPM = math.NaN()
-	if p.s.MicroRate > 0 {
-		s.LongestBurst = p.gaps.longest
-	}
-	// Intervals, not packets: what left before the last departure took from the
-	// first departure to that one.
-	took, cost := float64(p.gaps.last-p.gaps.first), float64(p.gaps.lastCost)
-	if took <= 0 || cost <= 0 {
-		return s
-	}
-	s.Span = time.Duration(took * float64(p.s.Cost(p.index)) / cost)
-	if p.s.MicroRate > 0 {
-		asked := float64(p.s.MicroRate) / microsPerUnit
-		s.ErrorPPM = (cost/took*1e9/asked - 1) * 1e6
-	}
-	return s
 }
 
 // sameSize is how many packets from a place in the cycle have that place's size.
@@ -175,9 +138,14 @@ func (p *Pacer) pastEnd(now int64) bool {
 // giveUpRest counts what was due and can't leave any more.
 func (p *Pacer) giveUpRest() {
 	if p.s.MicroRate > 0 && p.planned > p.index {
-		p.stats.Shortfall += p.planned - p.index
-		p.planned = p.index
+		p.giveUp(p.index)
 	}
+}
+
+// giveUp ends the schedule at a place before the planned one.
+func (p *Pacer) giveUp(end uint64) {
+	p.stats.Shortfall += p.s.own(p.planned) - p.s.own(end)
+	p.planned = end
 }
 
 // forgive gives up debt beyond MaxDebt: the schedule is re-anchored, and a test
@@ -198,9 +166,7 @@ func (p *Pacer) forgive(now int64) {
 	if p.s.Count > 0 {
 		planned = min(planned, p.s.Count)
 	}
-	planned = max(planned, p.index)
-	if planned < p.planned {
-		p.stats.Shortfall += p.planned - planned
-		p.planned = planned
+	if planned = max(planned, p.index); planned < p.planned {
+		p.giveUp(planned)
 	}
 }

@@ -54,6 +54,8 @@ func newSend(stdio Stdio) *cobra.Command {
 	add(f, &r.Path, "path", "", "auto", "PATH", "how frames leave: auto, "+strings.Join(gen.Names(), ", "), nameOf(gen.Names()))
 	add(f, &r.Flows, "flows", "P", "1", "N", "parallel flows, one source port each", within(1, 65536))
 	add(f, &r.Burst, "burst", "", "", "N", "most packets back to back (default 1 below 100 kpps)", within(1, 1024))
+	threadFlags(f, &r.Threads, &r.CPUs, &r.Realtime)
+	add(f, &r.Queue, "queue", "", "0", "N", "queue of the interface (path afxdp; of several threads the first's)", within(0, 1023))
 	f.BoolVar(&r.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
 	add(f, &r.Port, "port", "p", "5201", "PORT", "destination port, unless HOST names one", within(1, 65535))
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffer; K and M are 1024", parseWindow)

@@ -38,9 +38,10 @@ type Link struct {
 	// SpeedBps is the speed in bit/s, or 0 if unknown. Links made of software
 	// (veth, tun) count as unknown: the figure that they report binds nothing.
 	SpeedBps uint64
-	Driver   string          // as ethtool -i has it; empty if unknown
-	Qdisc    string          // kind of the root qdisc; empty if unknown
-	Rings    *Rings          // nil where the driver has none
+	Driver   string // as ethtool -i has it; empty if unknown
+	Qdisc    string // kind of the root qdisc; empty if unknown
+	Rings    *Rings // nil where the driver has none
+	Queues   Queues
 	Offloads map[string]bool // by the kernel's feature names; nil if unknown
 }
 
@@ -49,6 +50,9 @@ type Rings struct {
 	RX, RXMax int
 	TX, TXMax int
 }
+
+// Queues are how many queues of an interface are in use each way; 0 if unknown.
+type Queues struct{ RX, TX int }
 
 // Running reports whether frames can pass: up and with a carrier.
 func (l *Link) Running() bool { return l.Up && l.Carrier }

@@ -60,6 +60,10 @@ type Config struct {
 	IMIX         string  `json:"imix,omitempty"`
 	Flows        int     `json:"flows,omitempty"`
 	Burst        int     `json:"burst,omitempty"` // most packets planned back to back
+	Threads      int     `json:"threads,omitempty"`
+	CPUs         []int   `json:"cpus,omitempty"`     // that the threads were kept to, in turn
+	Realtime     bool    `json:"realtime,omitempty"` // the threads ran before all ordinary ones
+	Queue        *int    `json:"queue,omitempty"`    // of the interface, that the first thread had to itself
 	DurationS    float64 `json:"duration_s,omitempty"`
 	OmitS        float64 `json:"omit_s,omitempty"` // seconds at the start that no total holds
 	Count        uint64  `json:"count,omitempty"`

@@ -50,7 +50,7 @@ type omitted struct {
 
 // openReceiving opens the path of a plan, in the calling thread's namespace.
 func openReceiving(p *plan.Receive) (*receiving, error) {
-	receiver, err := p.Path.Open(&p.Config)
+	receiver, err := p.Path.OpenFan(&p.Config, p.Workers, p.Limits.Placement)
 	if err != nil {
 		return nil, plan.OpenError(err)
 	}
@@ -69,7 +69,7 @@ func openReceiving(p *plan.Receive) (*receiving, error) {
 
 // describe adds to the report what opening the path showed.
 func (r *receiving) describe(c *result.Config) {
-	if b, ok := r.receiver.(rx.Buffered); ok {
+	if b, ok := r.receiver.(rx.Buffered); ok && b.Window() > 0 {
 		c.WindowAsked, c.WindowGot = r.plan.Config.Window, b.Window()/kernelDoubles
 	}
 }
