@@ -34,6 +34,7 @@ type framedFan struct {
 type fanned struct {
 	receiver spreadable
 	tracker  *track.Tracker // nil before the start
+	cpu      time.Duration  // that its thread used, once it has ended
 	asked    atomic.Bool
 	shown    chan glance
 	done     chan error // has why it ended, and is closed then
@@ -105,6 +106,7 @@ func (f *fan) start(t *track.Tracker) {
 			if err == nil {
 				err = w.count(&f.stop)
 			}
+			w.cpu = threadCPU()
 			w.done <- err
 			close(w.done)
 		}()
@@ -262,6 +264,14 @@ func (f *fan) Drops() (Drops, error) {
 		sum.Program += d.Program
 	}
 	return sum, nil
+}
+
+// cpu is the processor time that the workers used. They have ended.
+func (f *fan) cpu() (used time.Duration) {
+	for _, w := range f.workers {
+		used += w.cpu
+	}
+	return used
 }
 
 // Close implements Receiver.

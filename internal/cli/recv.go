@@ -82,6 +82,7 @@ Paths by which frames are counted:
 	intervalFlag(f, &interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
+	out.csvFlag(cmd, "the intervals (with --interval 0 the whole)")
 	out.verboseFlag(cmd)
 	return cmd
 }

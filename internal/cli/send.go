@@ -72,6 +72,7 @@ func newSend(stdio Stdio) *cobra.Command {
 	intervalFlag(f, &interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
+	out.csvFlag(cmd, "the intervals (with --interval 0 the whole)")
 	out.verboseFlag(cmd)
 	return cmd
 }

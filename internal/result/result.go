@@ -226,6 +226,7 @@ type Arrivals struct {
 	MergedFrames       uint64       `json:"merged_frames,omitempty"`  // these super-frames
 	IPDVNS             *Percentiles `json:"ipdv_ns,omitempty"`        // of |IPDV|
 	DelayNS            *Delay       `json:"delay_ns,omitempty"`
+	NSPerPacket        *float64     `json:"ns_per_packet,omitempty"` // the counting threads' CPU time; in the total alone
 }
 
 // LossBurst is of the lengths of loss periods, in packets.
@@ -297,7 +298,8 @@ type Row struct {
 	PPS         float64     `json:"pps"`              // median of the trials' received rate
 	L2Bps       float64     `json:"l2_bps"`
 	NSPerPacket *float64    `json:"ns_per_packet,omitempty"` // sender's CPU time
-	Ratio       *float64    `json:"ratio,omitempty"`         // to the udp row, paired by trial
+	ReceiverNS  *float64    `json:"receiver_ns_per_packet,omitempty"`
+	Ratio       *float64    `json:"ratio,omitempty"` // to the udp row, paired by trial
 	RatioCI95   *[2]float64 `json:"ratio_ci95,omitempty"`
 }
 
@@ -309,6 +311,7 @@ type Trial struct {
 	Unique      uint64   `json:"unique"`
 	Lost        uint64   `json:"lost"`
 	NSPerPacket *float64 `json:"ns_per_packet,omitempty"`
+	ReceiverNS  *float64 `json:"receiver_ns_per_packet,omitempty"`
 }
 
 // NotHere is a path that can't run on this machine, and why.

@@ -27,8 +27,8 @@ type receiving struct {
 	before   *host.Snapshot // this host's counters at the start; nil if unknown
 	since    time.Time      // of the ticks; its zero value stands for the first arrival
 	start    int64          // the same in ns of CLOCK_MONOTONIC; 0 for the first arrival
-	begun    time.Time
-	reason   rx.Reason
+	begun    moment
+	outcome  rx.Outcome
 	packets  atomic.Uint64 // that had come at the last tick
 	notes    []string      // for the report
 
@@ -55,9 +55,10 @@ func openReceiving(p *plan.Receive) (*receiving, error) {
 		return nil, plan.OpenError(err)
 	}
 	r := &receiving{
-		plan: p, receiver: receiver, tracker: track.New(p.Track), begun: time.Now(),
+		plan: p, receiver: receiver, tracker: track.New(p.Track),
 		flows: make([]track.FlowTotal, len(p.Streams)),
 	}
+	r.begun.set(time.Now())
 	if r.before, err = host.ReadSnapshot(p.Config.IfIndex); err != nil {
 		r.before = nil // the ledger knows less
 	}
@@ -75,17 +76,17 @@ func (r *receiving) describe(c *result.Config) {
 }
 
 func (r *receiving) run(ctx context.Context, show func(result.Interval)) error {
-	r.begun = time.Now()
+	r.begun.set(time.Now())
 	if !r.since.IsZero() {
 		r.start = linux.Monotonic() + int64(time.Until(r.since))
 	}
 	ticks := rx.Ticks{Since: r.since, Every: r.plan.Interval, Omit: r.plan.Omit}
 	var err error
-	r.reason, err = rx.Count(ctx, r.receiver, r.tracker, r.plan.Limits, ticks, func() { r.tick(show) })
+	r.outcome, err = rx.Count(ctx, r.receiver, r.tracker, r.plan.Limits, ticks, func() { r.tick(show) })
 	if errors.Is(err, fs.ErrPermission) { // real-time priority
 		err = plan.OpenError(err)
 	}
-	if r.reason == rx.Silent {
+	if r.outcome.Reason == rx.Silent {
 		r.notes = append(r.notes, fmt.Sprintf(
 			"no end marker came and the sender was silent for %v: what it sent last may be missing from the loss", r.plan.Limits.Silence))
 	}
@@ -236,7 +237,7 @@ func (r *receiving) length() time.Duration {
 func (r *receiving) finish() error { return nil }
 
 func (r *receiving) progress() string {
-	return fmt.Sprintf("counting: %.0f s, %d packets", time.Since(r.begun).Seconds(), r.packets.Load())
+	return fmt.Sprintf("counting: %.0f s, %d packets", r.begun.since().Seconds(), r.packets.Load())
 }
 
 func (r *receiving) close() error { return r.receiver.Close() }

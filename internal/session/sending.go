@@ -26,7 +26,7 @@ const (
 type sending struct {
 	plan    *plan.Send
 	crew    *gen.Crew
-	begun   time.Time
+	begun   moment
 	last    left // at the end of the last interval
 	omitted left // at the end of the seconds that no total holds
 
@@ -50,7 +50,8 @@ func openSending(p *plan.Send) (*sending, error) {
 	if err != nil {
 		return nil, plan.OpenError(err)
 	}
-	s := &sending{plan: p, crew: crew, begun: time.Now()}
+	s := &sending{plan: p, crew: crew}
+	s.begun.set(time.Now())
 	if p.PerFlow {
 		s.lastFlows = make([]uint64, p.Schedule.Flows)
 		s.omittedFlows = make([]uint64, p.Schedule.Flows)
@@ -68,18 +69,19 @@ func (s *sending) describe(c *result.Config) error {
 }
 
 func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
-	s.begun = time.Now().Add(leadTime)
+	begun := time.Now().Add(leadTime)
+	s.begun.set(begun)
 	start := linux.Monotonic() + int64(leadTime)
 	done := make(chan error, 1)
 	go func() { done <- s.crew.Transmit(ctx, start) }()
 
-	ticks := newTicks(s.begun, s.plan.Interval, s.plan.Omit)
+	ticks := newTicks(begun, s.plan.Interval, s.plan.Omit)
 	defer ticks.stop()
 	for {
 		select {
 		case err := <-done:
 			if s.plan.Interval > 0 && s.crew.Progress().Packets > s.last.Packets {
-				show(s.interval(time.Since(s.begun)))
+				show(s.interval(s.begun.since()))
 			}
 			s.failed = err != nil
 			return err
@@ -90,7 +92,8 @@ func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
 				show(iv)
 			}
 			if ticks.restarted() {
-				s.omitted, s.begun = s.last, ticks.begun
+				s.begun.set(ticks.begun)
+				s.omitted = s.last
 				s.omitted.at, s.last.at = at, 0
 				copy(s.omittedFlows, s.lastFlows)
 			}
@@ -201,7 +204,7 @@ func (s *sending) sent() *result.Sender {
 }
 
 func (s *sending) progress() string {
-	elapsed := time.Since(s.begun)
+	elapsed := s.begun.since()
 	line := fmt.Sprintf("sending: %d packets in %.1f s", s.crew.Progress().Packets, elapsed.Seconds())
 	switch schedule := &s.plan.Schedule; {
 	case schedule.Count > 0:

@@ -21,6 +21,10 @@ func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, *resul
 	r.leaveOut(&res.Summary)
 	total := r.received(&res.Summary, stack)
 	total.Foreign = res.Foreign
+	if cpu := r.outcome.CPU; cpu > 0 && res.Packets > 0 {
+		ns := float64(cpu) / float64(res.Packets)
+		total.NSPerPacket = &ns
+	}
 	r.flowsSeen = len(res.Flows)
 	if len(res.Flows) > 1 {
 		for _, f := range res.Flows {
