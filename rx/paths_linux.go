@@ -46,7 +46,7 @@ var Paths = []Path{
 	{
 		Name:  "afxdp",
 		Doc:   "AF_XDP sockets, to which an XDP program redirects our datagrams before the stack sees them",
-		Needs: "CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and an Ethernet interface without an XDP program",
+		Needs: "CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF, CAP_PERFMON and an Ethernet interface without an XDP program",
 		Takes: true,
 		Probe: probeAFXDP,
 		Open:  openAFXDP,

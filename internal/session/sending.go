@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"strings"
 	"time"
@@ -84,6 +85,9 @@ func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
 				show(s.interval(s.begun.since()))
 			}
 			s.failed = err != nil
+			if s.plan.Placement.Realtime && errors.Is(err, fs.ErrPermission) {
+				err = plan.OpenError(err)
+			}
 			return err
 		case <-ticks.C:
 			at, omitted := ticks.next()
