@@ -31,9 +31,12 @@ type RecvRequest struct {
 	Verify  bool
 	Pattern probe.Pattern // that Verify expects
 
+	Threads  int   // workers; AutoThreads for one a processor, where flows can be spread
+	CPUs     []int // that they run on
+	Realtime bool  // priority of theirs before all ordinary ones
+
 	Duration time.Duration
 	Count    uint64
-	Realtime bool          // priority of the counting thread before all ordinary ones
 	Silence  time.Duration // how long a sender may say nothing before it counts as gone
 	Drain    time.Duration // how long to wait for stragglers
 }
@@ -43,6 +46,7 @@ type Receive struct {
 	Path     *rx.Path
 	Config   rx.Config
 	Track    track.Config
+	Workers  int
 	Limits   rx.Limits
 	Report   result.Config // what the report says of it
 	Warnings []string
@@ -62,7 +66,7 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 	p := &Receive{
 		Config: rx.Config{Local: l.local, IPv6Only: r.V6, Window: r.Window, Verify: r.Verify, Most: r.Count},
 		Track:  track.Config{Format: r.Format, Most: r.Count, WallOffset: linux.WallOffset()},
-		Limits: rx.Limits{Realtime: r.Realtime, Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
+		Limits: rx.Limits{Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
 	}
 	if r.Verify {
 		p.Track.Pattern = &r.Pattern
@@ -71,7 +75,13 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 	if err := p.choosePath(r.RX, l); err != nil {
 		return nil, err
 	}
+	if err := p.workers(&r); err != nil {
+		return nil, err
+	}
 	p.Report = result.Config{
+		Threads:     p.Workers,
+		CPUs:        r.CPUs,
+		Realtime:    r.Realtime,
 		Protocol:    "udp",
 		RX:          p.Path.Name,
 		Peer:        "none",
