@@ -121,6 +121,8 @@ func (f *flattener) value(name string, listed bool) error {
 				return err
 			}
 		}
+	case nil: // unknown
+		return nil
 	default:
 		f.cells = append(f.cells, cell{name, fmt.Sprint(token)})
 		return nil
