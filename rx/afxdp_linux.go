@@ -25,16 +25,7 @@ type afxdp struct {
 	redirect *bpf.Redirect
 	poll     []unix.PollFd // the packet socket, then the others
 	timeout  unix.Timespec
-	few      bool // the last batch was of a few frames, with stamps of their own
 }
-
-// A reader that runs for every few frames spends its time on itself, and one that
-// is always running has to wait its turn for a processor, until no chunk is free.
-// So it lets frames gather, for a hundredth of what the memory lasts.
-const (
-	fewFrames = 64
-	gather    = 50 * time.Microsecond
-)
 
 // probeAFXDP tries without zero copy, for which a driver may reset its queue.
 func probeAFXDP(c *Config) error {
@@ -138,9 +129,6 @@ func (r *afxdp) Receive(t *track.Tracker, until time.Time) (int, error) {
 	if err := r.alive(); err != nil {
 		return 0, err
 	}
-	if r.few {
-		linux.SleepUntil(linux.Monotonic() + int64(gather))
-	}
 	for {
 		if handed, any := r.take(t); any {
 			r.down = false
@@ -157,7 +145,6 @@ func (r *afxdp) Receive(t *track.Tracker, until time.Time) (int, error) {
 // take hands over a batch of each queue, and tells whether anything was there.
 func (r *afxdp) take(t *track.Tracker) (handed int, any bool) {
 	var now int64
-	stamped := true
 	for _, s := range r.sockets {
 		if !s.Acquire() {
 			continue
@@ -169,7 +156,7 @@ func (r *afxdp) take(t *track.Tracker) (handed int, any bool) {
 			if d, ok := r.datagram(a); ok {
 				at := a.Mono
 				if at == 0 {
-					at, stamped = now, false
+					at = now
 				}
 				t.Datagram(d.payload(), d.size, d.from, at)
 				handed++
@@ -177,7 +164,6 @@ func (r *afxdp) take(t *track.Tracker) (handed int, any bool) {
 		}
 		s.Release()
 	}
-	r.few = stamped && handed < fewFrames
 	return handed, any
 }
 
