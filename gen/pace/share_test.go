@@ -96,3 +96,43 @@ func TestSharesGiveUpTheirOwn(t *testing.T) {
 		t.Errorf("all: %+v, of 10000 packets", stats)
 	}
 }
+
+// TestSharesHoldTheRate has a path that takes longer for a call than the gap between
+// two packets of a share: more than one leave together, and none of another's.
+func TestSharesHoldTheRate(t *testing.T) {
+	s := uniform(8_000, 16_000_000_000, 1) // two million packets a second
+	s.Flows, s.Most, s.Duration = 6, 64, 100*time.Millisecond
+	const workers = 2
+	var shares []*Pacer
+	for i := range workers {
+		sent, p := simulate(s.Split(i, workers), 1900, never)
+		most := 0
+		for _, b := range sent {
+			most = max(most, b.N)
+			if !p.s.Has(int(b.Flow)) {
+				t.Fatalf("worker %d sends of flow %d", i, b.Flow)
+			}
+		}
+		if most != 2 {
+			t.Errorf("worker %d: up to %d packets at once, want 2", i, most)
+		}
+		shares = append(shares, p)
+	}
+	if stats := Finish(shares...); stats.Packets != 200_000 || stats.Shortfall != 0 || math.Abs(stats.ErrorPPM) > 100 {
+		t.Errorf("%+v", stats)
+	}
+}
+
+// TestOwnAndPlaceAgree holds that one undoes the other.
+func TestOwnAndPlaceAgree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Schedule{Flows: rapid.IntRange(1, 20).Draw(t, "flows"), Burst: rapid.IntRange(1, 9).Draw(t, "burst")}
+		workers := rapid.IntRange(1, s.Flows).Draw(t, "workers")
+		s = s.Split(rapid.IntRange(0, workers-1).Draw(t, "worker"), workers)
+		k := rapid.Uint64Range(0, 1e6).Draw(t, "k")
+		place := s.place(k)
+		if s.own(place) != k || s.own(place+1) != k+1 {
+			t.Fatalf("packet %d is at %d, before which %d are of the share and after which %d", k, place, s.own(place), s.own(place+1))
+		}
+	})
+}
