@@ -23,6 +23,7 @@ type output struct {
 	stream  bool
 	csv     bool
 	verbose bool
+	html    string // file of the page; empty for none
 
 	options report.Options
 	text    *report.Text
@@ -32,6 +33,7 @@ type output struct {
 func (o *output) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.oneFormat() }
+	o.htmlFlag(cmd)
 }
 
 func (o *output) streamFlag(cmd *cobra.Command) {
@@ -91,6 +93,9 @@ func (o *output) finish(r *result.Report, text func() error) error {
 	o.status.clear()
 	for _, w := range r.Warnings {
 		fmt.Fprintf(o.stdio.Err, "linerate: warning: %s\n", w)
+	}
+	if err := o.writeHTML(r); err != nil {
+		return err
 	}
 	switch {
 	case o.json:
