@@ -38,10 +38,11 @@ bench: $(BIN)
 	$(GO) test -run '^$$' -bench . -benchmem -p 1 ./gen/... ./rx/... ./internal/probe
 	$(BIN) compare
 
-# Our transmit paths beside iperf3, iperf, trafgen and tcpreplay, and our TCP
-# streams beside iperf3's, into a record.
+# Our transmit paths beside other programs, and our TCP streams beside iperf3's,
+# into a record.
 bench-peers: $(BIN)
-	@.ci/deps iperf3:iperf3 iperf:iperf trafgen:netsniff-ng tcpreplay:tcpreplay
+	@.ci/deps iperf3:iperf3 iperf:iperf nuttcp:nuttcp trafgen:netsniff-ng tcpreplay:tcpreplay xdp-trafficgen:xdp-tools \
+		dpdk-testpmd:dpdk-dev dpdk-testpmd:librte-net-af-packet23 dpdk-testpmd:librte-net-af-xdp23
 	$(GO) run ./bench/peers -linerate $(BIN) > bench/RESULTS.tmp
 	{ echo; $(GO) run ./bench/streams; } >> bench/RESULTS.tmp
 	sed -n '/^## Pacing/,$$p' bench/RESULTS.md >> bench/RESULTS.tmp

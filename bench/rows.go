@@ -32,7 +32,7 @@ func rows(cells []*cell) []result.Row {
 // rate is the median (of an even number, the one below it).
 func (x *cell) row() result.Row {
 	row := result.Row{Family: string(x.path.Family)}
-	var pps, l2, cost []float64
+	var pps, l2, cost, receiverCost []float64
 	for _, r := range x.runs {
 		t := trial(r)
 		row.Trials = append(row.Trials, t)
@@ -40,16 +40,26 @@ func (x *cell) row() result.Row {
 		if t.NSPerPacket != nil {
 			cost = append(cost, *t.NSPerPacket)
 		}
+		if t.ReceiverNS != nil {
+			receiverCost = append(receiverCost, *t.ReceiverNS)
+		}
 	}
 	row.PPS, row.L2Bps = stats.Median(pps), stats.Median(l2)
-	if len(cost) == len(x.runs) {
-		ns := stats.Median(cost)
-		row.NSPerPacket = &ns
-	}
+	row.NSPerPacket = medianOf(cost, len(x.runs))
+	row.ReceiverNS = medianOf(receiverCost, len(x.runs))
 	middle := x.runs[rank(pps, (len(pps)-1)/2)]
 	row.Config, row.Sender, row.Receiver = *middle.sent.Config, middle.sent.Sender, middle.counted.Receiver
 	row.Config.RX = middle.counted.Config.RX
 	return row
+}
+
+// medianOf is the median of what all n trials have; nil if some do not.
+func medianOf(values []float64, n int) *float64 {
+	if len(values) < n {
+		return nil
+	}
+	m := stats.Median(values)
+	return &m
 }
 
 // trial is what one run came to: the rate is that of what arrived.
@@ -59,6 +69,7 @@ func trial(r run) result.Trial {
 		Unique:      r.counted.Receiver.Unique,
 		Lost:        r.counted.Receiver.Lost,
 		NSPerPacket: r.sent.Sender.NSPerPacket,
+		ReceiverNS:  r.counted.Receiver.NSPerPacket,
 	}
 	if rate := r.counted.Receiver.Rate; rate != nil {
 		t.PPS = rate.PPS

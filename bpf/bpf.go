@@ -5,7 +5,7 @@
 // also on SIGKILL. Interface indices are those of the calling thread's network
 // namespace.
 //
-// Loading needs CAP_BPF and CAP_NET_ADMIN; the objects are committed, so that
+// Loading needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; the objects are committed, so that
 // only their maker needs clang and libbpf's headers (Debian: clang, libbpf-dev).
 package bpf
 

@@ -36,6 +36,10 @@ struct settings {
 	__u32 format;
 };
 
+/* The longest headers, IPv6's behind a tag, in words of what is copied at once; the
+ * last word may reach into the payload. */
+#define HEADER_WORDS 9
+
 /* Between runs it is user space's. */
 struct state {
 	__u64 next;    /* number of the next packet: the first that the driver has not taken */
@@ -51,6 +55,7 @@ struct state {
 	__u64 payload; /* bytes of a packet */
 	__u64 began;   /* when the first frame of the bulk, or of the one before, was made */
 	__u64 begun;   /* its number */
+	__u64 headers[HEADER_WORDS]; /* of the run's frames, as they begin */
 };
 
 #define GAP_BITS 20
@@ -179,6 +184,22 @@ static __always_inline __s64 stamp(void *at, void *end, __u64 seq, __u64 now)
 	return put48(h->seq, seq) + put48(h->sent, now);
 }
 
+/* Lays the headers again. A veth's peer gets the very page, and its stack writes into
+ * it: GRO the lengths of what it merges, a router the TTL and the next hop's MAC. */
+static __always_inline int lay_headers(__u64 *to, void *end, const struct state *s)
+{
+	const __u32 length = settings.udp + sizeof(struct udphdr);
+
+	if ((void *)to + (length + 7) / 8 * 8 > end)
+		return 0;
+	/* "length" is constant to the verifier, which drops what is beyond it. */
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < HEADER_WORDS; i++)
+		if (i * 8 < length)
+			to[i] = s->headers[i];
+	return 1;
+}
+
 static __always_inline __sum16 udp_checksum(__u64 sum)
 {
 	sum = (sum >> 32) + (sum & 0xffffffff);
@@ -256,7 +277,10 @@ int xmit(struct xdp_md *ctx)
 	if (s->gap && !s->bulk && !wait(s))
 		return XDP_DROP;
 
-	/* The page may hold a frame of this run: every byte that varies is written. */
+	/* The page may hold an earlier frame of this run. */
+	if (!lay_headers((void *)(long)ctx->data, end, s))
+		return XDP_DROP;
+
 	__s64 sum = stamp(udp + 1, end, s->next + s->bulk, bpf_ktime_get_ns());
 
 	if (sum < 0)

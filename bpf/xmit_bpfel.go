@@ -94,6 +94,7 @@ type xmitState struct {
 	Payload uint64
 	Began   uint64
 	Begun   uint64
+	Headers [9]uint64
 }
 
 // Names of all BPF objects in the ELF.

@@ -155,14 +155,16 @@ const (
 	statePayload
 	stateBegan
 	stateBegun
-	stateSize
+	stateHeaders
+	stateSize = stateHeaders + 72
 )
 
-// A Run is what a Transmitter is told of a run.
+// A Run is what a Transmitter is told of a run of copies of a frame.
 type Run struct {
+	Frame []byte // as it begins, headers and all
 	First uint64 // number of the packet that its first frame becomes
 	// Sum is that of the 16-bit words, as they lie in memory, under the UDP checksum
-	// of the run's template where the stamp's numbers are zero.
+	// of the frame where the stamp's numbers are zero.
 	Sum uint64
 
 	// Gap is that between two packets in 2^-GapBits ns, and Due the CLOCK_MONOTONIC
@@ -186,6 +188,7 @@ func (t *Transmitter) Begin(r *Run) error {
 	binary.NativeEndian.PutUint64(s[stateGap:], r.Gap)
 	binary.NativeEndian.PutUint64(s[stateDue:], uint64(r.Due))
 	binary.NativeEndian.PutUint64(s[statePayload:], uint64(r.Payload))
+	copy(s[stateHeaders:], r.Frame)
 	_, err := t.state.WriteAt(s[:], 0)
 	return err
 }

@@ -20,7 +20,7 @@ const (
 	xskSlots  = 2048
 )
 
-// An afxdpSender sends frames from an AF_XDP socket on queue 0 of the interface.
+// An afxdpSender sends frames from an AF_XDP socket on a queue of the interface.
 type afxdpSender struct {
 	*link    // for end markers, and to tell what became of the interface
 	template *frame.Template
@@ -33,7 +33,7 @@ type afxdpSender struct {
 // openXSK opens an AF_XDP socket for frames of size bytes.
 func openXSK(cfg *Config, size int, zeroCopy bool) (*linux.XSKSender, error) {
 	slots := max(min(xskMemory/size, xskSlots), 2*cfg.Batch)
-	x, err := linux.NewXSKSender(linux.XSKQueue{IfIndex: cfg.IfIndex, ZeroCopy: zeroCopy}, slots, size)
+	x, err := linux.NewXSKSender(linux.XSKQueue{IfIndex: cfg.IfIndex, Queue: cfg.Queue, ZeroCopy: zeroCopy}, slots, size)
 	if err != nil {
 		return nil, fmt.Errorf("path afxdp: %w", err)
 	}

@@ -45,8 +45,9 @@ var Paths = []Path{
 	{
 		Name:     "afxdp",
 		Family:   Raw,
+		Queue:    true,
 		Doc:      "AF_XDP: whole frames in memory shared with the kernel, straight to the driver",
-		Needs:    "CAP_NET_RAW, an Ethernet interface and a free queue 0 of it",
+		Needs:    "CAP_NET_RAW, an Ethernet interface and a free queue of it",
 		Unqueued: true,
 		Probe:    probeAFXDP,
 		Open:     openAFXDP,

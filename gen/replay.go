@@ -24,16 +24,18 @@ type FrameSender interface {
 // FrameBatch is the most frames that a FrameSender takes in one call.
 const FrameBatch = 64
 
+// Played is how far a replay is, for anyone to read: frames that left, and of them
+// those that were late.
+type Played struct{ Packets, Late atomic.Uint64 }
+
 // Replay sends frames, over and over, as the player says, until it is done, ctx
 // ends or the path fails. It is a goroutine's whole work: its thread, whose timers
-// it sharpens, ends with it. Of pub it keeps Packets, Late and CPU.
-func Replay(ctx context.Context, s FrameSender, frames [][]byte, p *pace.Player, pub *Progress) error {
+// it sharpens, ends with it.
+func Replay(ctx context.Context, s FrameSender, frames [][]byte, p *pace.Player, pub *Played) error {
 	runtime.LockOSThread() // and never unlocked
 	if err := linux.SetTimerSlack(1); err != nil {
 		return err
 	}
-	begun := threadCPU()
-	defer func() { pub.CPU.Store(int64(threadCPU() - begun)) }()
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 

@@ -64,6 +64,7 @@ type Config struct {
 	IfIndex   int
 	Template  *frame.Template // headers, sizes, flows, run, format
 	Frame     int             // longest frame in bytes with FCS, for a probe, which has no Template; 0 if not known
+	Flow      func(int) bool  // which flows of the template are sent; nil for all
 	Batch     int             // most packets of one burst
 	Window    int             // SO_SNDBUF asked for, in bytes; 0 leaves the kernel's
 	// Sockets are connected UDP sockets, one a flow, that a kernel path sends by;
@@ -73,6 +74,8 @@ type Config struct {
 	// Fragment lets the kernel send a datagram that no packet has room for in
 	// fragments: path udp alone.
 	Fragment bool
+	// Queue is the transmit queue of the interface, where the path has one to itself.
+	Queue int
 	// BindDevice keeps a kernel path to Interface whatever the routes say.
 	BindDevice bool
 	// Bypass sends raw frames past the queueing discipline of the interface
@@ -88,6 +91,9 @@ type Config struct {
 	// may set up its queues anew, and the link can drop.
 	ZeroCopy bool
 }
+
+// has says whether a flow of the template is sent.
+func (c *Config) has(flow int) bool { return c.Flow == nil || c.Flow(flow) }
 
 // A Family says whose headers a path sends: the kernel's or ours.
 type Family string
@@ -106,6 +112,8 @@ type Path struct {
 	// Unqueued says that frames go past the queueing discipline always, one that
 	// shapes included.
 	Unqueued bool
+	// Queue says that a sender has a queue of the interface to itself.
+	Queue bool
 	// Probe says why the path can't run here, or nil: found by trying, and
 	// without a frame on the wire.
 	Probe func(*Config) error

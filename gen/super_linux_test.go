@@ -201,9 +201,7 @@ func TestNoClumps(t *testing.T) {
 		pacer := pace.NewPacer(pace.Schedule{
 			Sizes: []int{size}, Costs: []uint64{8 * size}, MicroRate: rate * 1_000_000, Flows: 1, Burst: 1, Count: packets,
 		}, linux.Monotonic())
-		done := make(chan error)
-		go func() { done <- Transmit(t.Context(), s, pacer, &Progress{}) }()
-		l.check(<-done)
+		l.check(transmit(t.Context(), s, pacer))
 		if most, _ := s.(Segmenter).Segments(); most != 1 {
 			t.Errorf("%s: %d packets left as one", name, most)
 		}

@@ -21,7 +21,7 @@ type udpSender struct {
 	iface       string
 	template    *frame.Template
 	batch       *linux.MMsg
-	flows       []int // sockets
+	flows       []int // sockets; -1 for the flows of other workers
 	window      int   // bytes
 	taken       uint64
 	refused     uint64
@@ -50,7 +50,12 @@ func newUDPSender(path string, cfg *Config, together segments) (Sender, error) {
 
 func (s *udpSender) open(cfg *Config) error {
 	t := s.template
+	own := -1
 	for flow := range t.Flows {
+		if !cfg.has(flow) {
+			s.flows = append(s.flows, -1)
+			continue
+		}
 		fd, err := openFlow(cfg, flow)
 		if errors.Is(err, unix.EMFILE) {
 			return fmt.Errorf("%d flows need a socket each: %w (ulimit -n)", t.Flows, err)
@@ -59,9 +64,10 @@ func (s *udpSender) open(cfg *Config) error {
 			return err
 		}
 		s.flows = append(s.flows, fd)
+		own = fd
 	}
 	var err error
-	if s.window, err = sendBuffer(s.flows[0]); err != nil {
+	if s.window, err = sendBuffer(own); err != nil {
 		return err
 	}
 	if s.batch, err = linux.NewMMsg(batchLen(cfg), slices.Max(t.Sizes)); err != nil {
@@ -124,6 +130,9 @@ func (s *udpSender) Mark(flow uint16, payload []byte) error {
 func (s *udpSender) Drain(ctx context.Context) (Completed, error) {
 	done := Completed{Packets: s.taken, Refused: s.refused, Unreachable: s.unreachable}
 	for _, fd := range s.flows {
+		if fd < 0 {
+			continue
+		}
 		if err := waitEmpty(ctx, fd); err != nil {
 			return done, fmt.Errorf("path %s: %w", s.path, err)
 		}
@@ -137,7 +146,9 @@ func (s *udpSender) Window() (int, error) { return s.window, nil }
 func (s *udpSender) Close() error {
 	var errs []error
 	for _, fd := range s.flows {
-		errs = append(errs, unix.Close(fd))
+		if fd >= 0 {
+			errs = append(errs, unix.Close(fd))
+		}
 	}
 	if s.batch != nil {
 		errs = append(errs, s.batch.Close())

@@ -24,8 +24,8 @@ import (
 // what does not fit the path.
 type udpSender struct {
 	template    *frame.Template
-	flows       []*net.UDPConn
-	borrowed    bool // the flows are the caller's, who closes them
+	flows       []*net.UDPConn // nil for the flows of other workers
+	borrowed    bool           // the flows are the caller's, who closes them
 	payload     []byte
 	taken       uint64
 	refused     uint64
@@ -48,6 +48,10 @@ func openUDP(cfg *Config) (Sender, error) {
 		return s, nil
 	}
 	for flow := range t.Flows {
+		if !cfg.has(flow) {
+			s.flows = append(s.flows, nil)
+			continue
+		}
 		c, err := openFlow(cfg, flow)
 		if err != nil {
 			s.Close()
@@ -151,7 +155,9 @@ func (s *udpSender) Close() error {
 	}
 	var errs []error
 	for _, c := range s.flows {
-		errs = append(errs, c.Close())
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
 	}
 	s.flows = nil
 	return errors.Join(errs...)

@@ -3,7 +3,6 @@ package gen
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -15,31 +14,36 @@ import (
 // long enough not to spin on a full queue, short against what the queue holds.
 const retryPause = 20 * time.Microsecond
 
-// Progress is what a worker publishes after each burst; anyone may read it.
-type Progress struct {
-	Packets, PayloadBytes, Late, Shortfall atomic.Uint64
-	// Flows has what each flow has sent so far; nil if nobody wants to know.
-	Flows []atomic.Uint64
-	// CPU is the processor time in ns that the worker's thread used, told when
-	// the worker ends; 0 where the platform does not tell.
-	CPU atomic.Int64
+// A worker sends one share of a schedule by a sender of its own.
+type worker struct {
+	sender Sender
+	share  pace.Schedule
+	pacer  *pace.Pacer // has the account; nil before the start
+
+	// What is published after each burst; anyone may read it.
+	packets, payloadBytes, late, shortfall atomic.Uint64
+	flows                                  []atomic.Uint64 // packets of each, its own among those of all workers
+
+	// cpu is what the thread used, told when the worker ends; 0 where the platform
+	// does not tell.
+	cpu time.Duration
 }
 
-// Transmit sends what the pacer says is due until the schedule is done, ctx ends
-// or the path fails; the pacer has the account. It is a goroutine's whole work:
-// its thread, whose timers it sharpens, ends with it.
-func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error {
-	runtime.LockOSThread() // and never unlocked
+// transmit sends what the pacer says is due until the schedule is done, ctx ends
+// or the path fails. It is a goroutine's whole work: its thread, which the caller
+// has locked and placed, and whose timers it sharpens, ends with it.
+func (k *worker) transmit(ctx context.Context) error {
 	if err := linux.SetTimerSlack(1); err != nil {
 		return err
 	}
 	begun := threadCPU()
-	defer func() { pub.CPU.Store(int64(threadCPU() - begun)) }()
+	defer func() { k.cpu = threadCPU() - begun }()
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 
+	p := k.pacer
 	var w pace.Waiter
-	spacer, _ := s.(Spacer)
+	spacer, _ := k.sender.(Spacer)
 	for {
 		now := linux.Monotonic()
 		b, at, ok := p.Next(now)
@@ -49,7 +53,7 @@ func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error
 		if now = w.Wait(now, at, &stop); stop.Load() {
 			break
 		}
-		n, err := s.Send(b)
+		n, err := k.sender.Send(b)
 		if b.Span == 0 {
 			p.Sent(b, n, now)
 		} else {
@@ -57,10 +61,8 @@ func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error
 			p.Spaced(b, n, late)
 			err = errors.Join(err, errLate)
 		}
-		if pub.Flows != nil {
-			pub.Flows[b.Flow].Store(b.First + uint64(n))
-		}
-		publish(p, pub)
+		k.flows[b.Flow].Store(b.First + uint64(n))
+		k.publish()
 		if err != nil {
 			return errors.Join(err, watched(p, spacer))
 		}
@@ -69,7 +71,7 @@ func Transmit(ctx context.Context, s Sender, p *pace.Pacer, pub *Progress) error
 			w.Wait(now, now+int64(retryPause), &stop)
 		}
 	}
-	publish(p, pub)
+	k.publish()
 	return watched(p, spacer)
 }
 
@@ -83,12 +85,12 @@ func watched(p *pace.Pacer, s Spacer) error {
 	return err
 }
 
-func publish(p *pace.Pacer, pub *Progress) {
-	packets, bytes, late, shortfall := p.Totals()
-	pub.Packets.Store(packets)
-	pub.PayloadBytes.Store(bytes)
-	pub.Late.Store(late)
-	pub.Shortfall.Store(shortfall)
+func (k *worker) publish() {
+	packets, bytes, late, shortfall := k.pacer.Totals()
+	k.packets.Store(packets)
+	k.payloadBytes.Store(bytes)
+	k.late.Store(late)
+	k.shortfall.Store(shortfall)
 }
 
 // threadCPU is the processor time that this thread has used.

@@ -69,7 +69,7 @@ func trialXDP(cfg *Config) error {
 	copy(s.buf, ifi.HardwareAddr)
 	copy(s.buf[6:], ifi.HardwareAddr)
 	binary.BigEndian.PutUint16(s.buf[12:], experimental)
-	n, err := s.transmit(shortestFrame, 1, &bpf.Run{})
+	n, err := s.transmit(1, &bpf.Run{Frame: s.buf})
 	if err == nil && n == 0 {
 		err = fmt.Errorf("path xdp: %s had no room for a trial frame; use --path packet", cfg.Interface)
 	}
@@ -118,14 +118,14 @@ const (
 func (s *xdpSender) Send(b pace.Burst) (int, error) {
 	length := s.zeroStamp(b)
 	checksum := s.buf[s.template.HeaderLen()-udpHeader+udpChecksum:]
-	r := bpf.Run{First: b.First, Sum: uint64(^binary.NativeEndian.Uint16(checksum)), Payload: b.Size}
+	r := bpf.Run{Frame: s.buf[:length], First: b.First, Sum: uint64(^binary.NativeEndian.Uint16(checksum)), Payload: b.Size}
 	batch := bpf.XmitBatch
 	if b.Span > 0 {
 		r.Due, r.Gap = b.At, gapOf(b.Span, b.N)
 		batch = min(b.Together, bpf.XmitBatch)
 	}
 	s.run.Batch(batch)
-	return s.transmit(length, b.N, &r)
+	return s.transmit(b.N, &r)
 }
 
 // gapOf is the gap between n packets of a span, as a run takes it. Each run has its
@@ -136,8 +136,9 @@ func gapOf(span time.Duration, n int) uint64 {
 	return gap
 }
 
-// transmit sends n copies of the frame, of that length.
-func (s *xdpSender) transmit(length, n int, r *bpf.Run) (int, error) {
+// transmit sends n copies of a run's frame, which is the front of s.buf.
+func (s *xdpSender) transmit(n int, r *bpf.Run) (int, error) {
+	length := len(r.Frame)
 	if err := s.transmitter.Begin(r); err != nil {
 		return 0, err
 	}

@@ -9,7 +9,9 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,7 +179,7 @@ func TestXDPCount(t *testing.T) {
 		p := pace.NewPacer(pace.Schedule{Sizes: []int{18}, Costs: []uint64{1}, Flows: flows, Burst: 4096, Count: count}, linux.Monotonic())
 		l.check(transmit(t.Context(), s, p))
 		total += count
-		if stats := p.Finish(); stats.Packets != count {
+		if stats := pace.Finish(p); stats.Packets != count {
 			t.Errorf("sent %d packets, want %d", stats.Packets, count)
 		}
 		if got := must(c.Load()).Data; got != total {
@@ -210,7 +212,7 @@ func TestXDPSpaces(t *testing.T) {
 		}, start)
 		l.check(transmit(t.Context(), s, p))
 		total += count
-		stats := p.Finish()
+		stats := pace.Finish(p)
 		if stats.Packets != count || stats.Shortfall != 0 {
 			t.Fatalf("%d together: %+v, want %d packets", together, stats, count)
 		}
@@ -227,10 +229,13 @@ func TestXDPSpaces(t *testing.T) {
 	}
 }
 
-// transmit is Transmit on a thread of its own, which is in the lab.
+// transmit is the work of one worker, on a thread of its own.
 func transmit(ctx context.Context, s Sender, p *pace.Pacer) error {
 	done := make(chan error)
-	go func() { done <- Transmit(ctx, s, p, new(Progress)) }()
+	go func() {
+		runtime.LockOSThread() // and never unlocked
+		done <- (&worker{sender: s, pacer: p, flows: make([]atomic.Uint64, len(pace.SentPerFlow(p)))}).transmit(ctx)
+	}()
 	return <-done
 }
 
@@ -363,7 +368,7 @@ func TestXDPStop(t *testing.T) {
 	if took := time.Since(start); took > 200*time.Millisecond {
 		t.Errorf("it took %v to stop", took-100*time.Millisecond)
 	}
-	if sent, got := p.Finish().Packets, must(c.Load()).Data; got != sent || sent == 0 {
+	if sent, got := pace.Finish(p).Packets, must(c.Load()).Data; got != sent || sent == 0 {
 		t.Errorf("%d packets arrived of %d", got, sent)
 	}
 }

@@ -122,7 +122,9 @@ func (r *ebpf) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, fs.ErrPermission): // EACCES is the verifier's, which allows less without CAP_PERFMON
+	case errors.Is(err, unix.EACCES):
+		return fmt.Errorf("rx ebpf: %w; --rx udp works without", err)
+	case errors.Is(err, unix.EPERM):
 		return fmt.Errorf("rx ebpf: %w (needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN: sudo setcap cap_bpf,cap_perfmon,cap_net_admin+ep %s, or --cap-add of these for a container; --rx udp works without)",
 			err, executable())
 	case errors.Is(err, unix.EBUSY):

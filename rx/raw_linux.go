@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/mdlayher/packet"
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"linerate/internal/linux"
@@ -36,6 +37,8 @@ type raw struct {
 	frames  Frames
 	merged  Merged
 	drops   uint64
+	program []bpf.RawInstruction // which frames come in
+	group   *group
 	down    bool // the link was, when the kernel last told
 }
 
@@ -45,7 +48,7 @@ func newRaw(path string, c *Config) (*raw, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rx %s: %w", path, err)
 	}
-	r := &raw{path: path, iface: iface, fd: -1, manners: -1, verify: c.Verify}
+	r := &raw{path: path, iface: iface, fd: -1, manners: -1, verify: c.Verify, group: c.group}
 	if err := r.open(c); err != nil {
 		return nil, errors.Join(r.wrap(err), r.Close())
 	}
@@ -75,11 +78,14 @@ func (r *raw) open(c *Config) error {
 	if r.manners, err = openManners(c); err != nil {
 		return err
 	}
-	program, err := filter(c, r.head(c), r.iface.MTU+ethernetLen+tagLen)
-	if err != nil {
+	if r.program, err = filter(c, r.head(c), r.iface.MTU+ethernetLen+tagLen); err != nil {
 		return fmt.Errorf("assemble the socket filter: %w", err)
 	}
-	conn, err := packet.Listen(r.iface, packet.Raw, 0, &packet.Config{Filter: program})
+	first := r.program
+	if r.group != nil {
+		first = dropAll
+	}
+	conn, err := packet.Listen(r.iface, packet.Raw, 0, &packet.Config{Filter: first})
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w (needs CAP_NET_RAW: sudo setcap cap_net_raw+ep %s, or --cap-add NET_RAW for a container; --rx udp works without)",
 			err, executable())
@@ -133,7 +139,7 @@ func openManners(c *Config) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	if err = dropAll(s.fd); err == nil {
+	if err = attach(s.fd, dropAll); err == nil {
 		err = s.bind(c)
 	}
 	if err != nil && !errors.Is(err, unix.EADDRINUSE) {
@@ -142,19 +148,13 @@ func openManners(c *Config) (int, error) {
 	return s.fd, nil
 }
 
-// dropAll lets a socket receive nothing more.
-func dropAll(fd int) error {
-	drop := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
-	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop})
-}
-
-// silence does so with a socket of the caller's.
+// silence lets a socket of the caller's receive nothing more.
 func silence(conn *net.UDPConn) error {
 	fd, err := linux.Share(conn)
 	if err != nil {
 		return err
 	}
-	return errors.Join(dropAll(fd), unix.Close(fd))
+	return errors.Join(attach(fd, dropAll), unix.Close(fd))
 }
 
 // listen lets frames in. All protocols are asked for as one socket may listen on
@@ -164,6 +164,9 @@ func (r *raw) listen() error {
 	err := unix.Bind(r.fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: r.iface.Index})
 	if err != nil {
 		return fmt.Errorf("bind to %s: %w", r.iface.Name, err)
+	}
+	if r.group != nil {
+		return r.group.join(r.fd)
 	}
 	return nil
 }

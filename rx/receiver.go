@@ -52,7 +52,8 @@ type Drops struct {
 // A Buffered is a Receiver with a socket buffer.
 type Buffered interface {
 	// Window is the buffer that the kernel gave, in its own bytes: twice
-	// Config.Window if that was granted in full (socket(7), SO_RCVBUF).
+	// Config.Window if that was granted in full (socket(7), SO_RCVBUF). It is 0
+	// where there turns out to be none.
 	Window() int
 }
 
@@ -99,6 +100,18 @@ type Merged struct {
 	Datagrams uint64 // that they held; each was handed to the tracker
 }
 
+func (f *Frames) add(o Frames) {
+	f.Tagged += o.Tagged
+	if o.Tagged > 0 {
+		f.TCI = o.TCI
+	}
+	f.Fragments += o.Fragments
+	f.BeyondFlows += o.BeyondFlows
+	f.Superframes += o.Superframes
+	f.BadChecksum += o.BadChecksum
+	f.Malformed += o.Malformed
+}
+
 // A Config is what a path needs to open.
 type Config struct {
 	Interface string         // for raw paths; empty where a kernel path takes any, else it hears this one alone
@@ -117,6 +130,8 @@ type Config struct {
 	// multiple of it, as far as echo.Budget goes; 0 for none. Local is one address
 	// then: a group's or a broadcast's would draw answers from many hosts.
 	Reflect int
+
+	group *group // that flows are spread over; nil for one receiver alone
 }
 
 // SocketSource is the source of datagrams that come by the i-th of Config.Sockets:
@@ -155,8 +170,10 @@ type Path struct {
 	InKernel bool
 	// Reflects is of paths that can send probes back.
 	Reflects bool
-	Probe    func(*Config) error
-	Open     func(*Config) (Receiver, error)
+	// Spreads is of paths that several threads can share (OpenFan).
+	Spreads bool
+	Probe   func(*Config) error
+	Open    func(*Config) (Receiver, error)
 }
 
 // Names lists the receive paths of this platform in the order of the table.

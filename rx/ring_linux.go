@@ -37,7 +37,11 @@ func probeRing(c *Config) error {
 }
 
 func openRing(c *Config) (Receiver, error) {
-	r, err := newRing(c, ringBlocks)
+	blocks := ringBlocks
+	if c.group != nil {
+		blocks /= c.group.size
+	}
+	r, err := newRing(c, max(blocks, 1))
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,9 @@ func (r *udp) open(c *Config) error {
 	if err := r.add(s.fd, c.Window); err != nil {
 		return err
 	}
+	if c.group != nil {
+		return c.group.bind(s, c)
+	}
 	return s.bind(c)
 }
 

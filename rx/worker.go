@@ -50,9 +50,9 @@ func (k *Ticks) after(last time.Time) time.Time {
 
 // Limits say when to stop counting; the sender's end marker always does.
 type Limits struct {
-	// Realtime runs the worker's thread before all ordinary ones, as a receiver
-	// that waits for a processor may lose what comes meanwhile (afxdp most).
-	Realtime bool
+	// Placement is of the worker's thread: a receiver that waits for a processor
+	// may lose what comes meanwhile (afxdp most). A Counter counts elsewhere.
+	Placement linux.Placement
 
 	Duration time.Duration // from the start of the count; 0 for none
 	Packets  uint64        // first copies and others; 0 for none
@@ -71,25 +71,38 @@ const (
 	Silent                 // the sender fell silent without a word
 )
 
+// An Outcome is how a count ended, and what it cost.
+type Outcome struct {
+	Reason Reason
+	// CPU is the processor time of the threads that counted; 0 where the platform
+	// does not tell. What the kernel does before a thread gets a packet is not in it.
+	CPU time.Duration
+}
+
 // Count lets r hand to t what arrives until a limit is reached, the sender is
 // done, ctx ends or the path fails. At each of the ticks, until the sender has
 // ended, it calls tick, which may ask t what it likes. It keeps a thread to
 // itself. When it returns, t has all that r counted.
-func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ticks, tick func()) (Reason, error) {
+func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ticks, tick func()) (o Outcome, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if l.Realtime {
-		undo, err := linux.Realtime()
-		if err != nil {
-			return Stopped, err
-		}
-		defer undo()
-	}
-	reason, err := count(ctx, r, t, l, ticks, tick)
+	begun := threadCPU()
+	defer func() { o.CPU += threadCPU() - begun }()
 	if c, ok := r.(Counter); ok {
+		o.Reason, err = count(ctx, r, t, l, ticks, tick)
 		err = errors.Join(err, c.Settle(t))
+		if f, ok := r.(interface{ cpu() time.Duration }); ok {
+			o.CPU = f.cpu()
+		}
+		return o, err
 	}
-	return reason, err
+	leave, err := l.Placement.Enter(0)
+	if err != nil {
+		return o, err
+	}
+	defer leave()
+	o.Reason, err = count(ctx, r, t, l, ticks, tick)
+	return o, err
 }
 
 func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ticks, tick func()) (Reason, error) {
@@ -136,6 +149,12 @@ func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ti
 			return Silent, nil
 		}
 	}
+}
+
+// threadCPU is the processor time that this thread has used.
+func threadCPU() time.Duration {
+	user, system, _ := linux.ThreadCPU()
+	return user + system
 }
 
 // earlier is the earlier of two times, of which b may be unset.

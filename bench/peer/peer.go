@@ -33,8 +33,15 @@ type Target struct {
 	Linerate       string // the binary
 }
 
+// What stands around a UDP payload: Ethernet, IPv4 and UDP headers, and the FCS,
+// which programs that build frames leave out.
+const (
+	headers = 14 + 20 + 8
+	fcs     = 4
+)
+
 // payload is the UDP payload of a frame.
-func (t *Target) payload() string { return strconv.Itoa(t.Frame - 18 - 28) }
+func (t *Target) payload() string { return strconv.Itoa(t.Frame - fcs - headers) }
 
 // A Program sends as fast as it can on one thread.
 type Program struct {
@@ -65,6 +72,14 @@ func Programs() []Program {
 			Version: []string{"iperf", "--version"},
 		},
 		{
+			Name:   "nuttcp -u -Ru",
+			Server: func() *exec.Cmd { return exec.Command("nuttcp", "-S", "--nofork") },
+			Send: func(t *Target) (*exec.Cmd, error) {
+				return exec.Command("nuttcp", "-u", "-Ru", "-p", fmt.Sprint(Port), "-l", t.payload(), "-T", "30", t.Addr.String()), nil
+			},
+			Version: []string{"nuttcp", "-V"},
+		},
+		{
 			Name:    "trafgen",
 			Send:    trafgen,
 			Version: []string{"trafgen", "--version"},
@@ -73,6 +88,26 @@ func Programs() []Program {
 			Name:    "tcpreplay -t -K",
 			Send:    tcpreplay,
 			Version: []string{"tcpreplay", "--version"},
+		},
+		{
+			Name:    "testpmd net_af_packet",
+			Send:    testpmd("net_af_packet"),
+			Version: []string{"dpkg-query", "--show", "dpdk-dev"},
+		},
+		{
+			Name:    "testpmd net_af_xdp",
+			Send:    testpmd("net_af_xdp"),
+			Version: []string{"dpkg-query", "--show", "dpdk-dev"},
+		},
+		{
+			Name: "xdp-trafficgen",
+			Send: func(t *Target) (*exec.Cmd, error) {
+				if t.Frame != 64 {
+					return nil, fmt.Errorf("sends 64-byte frames alone")
+				}
+				return exec.Command("xdp-trafficgen", "udp", t.Interface, "--dst-mac", t.DstMAC.String(), "--dst-port", fmt.Sprint(Port)), nil
+			},
+			Version: []string{"dpkg-query", "--show", "xdp-tools"},
 		},
 	}
 }
@@ -87,6 +122,20 @@ func Linerate(path string, more ...string) Program {
 			return exec.Command(t.Linerate, args...), nil
 		},
 		Version: nil,
+	}
+}
+
+// testpmd is DPDK's generator over a driver that needs no hardware of its own. It
+// has one thread that sends, and one that waits for orders.
+func testpmd(driver string) func(*Target) (*exec.Cmd, error) {
+	return func(t *Target) (*exec.Cmd, error) {
+		if t.Frame > 1518 {
+			return nil, fmt.Errorf("takes frames up to 1518 bytes from this driver")
+		}
+		return exec.Command("dpdk-testpmd", "--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf", "-l", "0,1",
+			"--vdev", driver+"0,iface="+t.Interface, "--",
+			"--forward-mode=txonly", "--txpkts="+strconv.Itoa(t.Frame-fcs), "--nb-cores=1", "--total-num-mbufs=8192", "-a", "--stats-period=1",
+			"--eth-peer=0,"+t.DstMAC.String(), fmt.Sprintf("--tx-ip=%s,%s", t.Source, t.Addr), fmt.Sprintf("--tx-udp=40000,%d", Port)), nil
 	}
 }
 
@@ -154,7 +203,7 @@ func (t *Target) frame() ([]byte, error) {
 	if err := udp.SetNetworkLayerForChecksum(&ip); err != nil {
 		return nil, err
 	}
-	payload := make([]byte, t.Frame-18-28)
+	payload := make([]byte, t.Frame-fcs-headers)
 	binary.BigEndian.PutUint16(payload, 1)
 	buf := gopacket.NewSerializeBuffer()
 	err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},

@@ -59,11 +59,15 @@ func run(rounds int, binary string) error {
 	for _, path := range []string{"packet", "ring"} {
 		programs = append(programs, peer.Linerate(path, "--no-gso"))
 	}
-	l, err := lab.New(lab.Config{MTU: 9000})
-	if err != nil {
-		return err
+	labs := map[int]*lab.Lab{}
+	for _, mtu := range []int{ordinary, jumbo} {
+		l, err := lab.New(lab.Config{MTU: mtu})
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		labs[mtu] = l
 	}
-	defer l.Close()
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {
 		return err
@@ -84,7 +88,7 @@ func run(rounds int, binary string) error {
 				continue
 			}
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s, %d bytes\n", round+1, rounds, c.program.Name, c.frame)
-			pps, err := measure(l, c, dir, binary)
+			pps, err := measure(labs[mtuFor(c.frame)], c, dir, binary)
 			if err != nil {
 				c.failed = err
 				continue
@@ -94,6 +98,17 @@ func run(rounds int, binary string) error {
 	}
 	document(sizes, cells, rounds)
 	return nil
+}
+
+// Some programs attach XDP programs that take no jumbo frames, whatever they send:
+// smaller ones cross a wire of an ordinary MTU.
+const ordinary, jumbo = 1500, 9000
+
+func mtuFor(frame int) int {
+	if frame > ordinary+18 {
+		return jumbo
+	}
+	return ordinary
 }
 
 // measure runs one program for a while and counts what arrives from it.
@@ -147,9 +162,21 @@ func measure(l *lab.Lab, c *cell, dir, binary string) (pps float64, err error) {
 	}
 	n := after.Data + after.Other - before.Data - before.Other
 	if n == 0 {
-		return 0, fmt.Errorf("sent nothing at %d bytes", c.frame)
+		end(0) // and with it what it still has to say
+		return 0, fmt.Errorf("sent nothing at %d bytes%s", c.frame, complaint(said.String()))
 	}
 	return float64(n) / elapsed, nil
+}
+
+// complaint is the line in which a program seems to say what is wrong.
+func complaint(said string) string {
+	for line := range strings.Lines(said) {
+		low := strings.ToLower(line)
+		if strings.Contains(low, "error") || strings.Contains(low, "fail") || strings.HasPrefix(low, "linerate:") {
+			return ": " + strings.ReplaceAll(strings.TrimSpace(line), "|", "/")
+		}
+	}
+	return ""
 }
 
 // document prints what was measured, with what it was measured on.
@@ -157,10 +184,10 @@ func document(sizes []int, cells []*cell, rounds int) {
 	fmt.Printf("# Transmit rates of linerate and its peers\n\n")
 	fmt.Printf("Made by `go run ./bench/peers -rounds %d` on %s, %s, %d processors, %s.\n\n",
 		rounds, time.Now().UTC().Format("2006-01-02"), host.Kernel(), runtime.NumCPU(), runtime.Version())
-	fmt.Printf("One sending thread into a veth pair of MTU 9000; packets a second as an XDP program on the\n"+
-		"receiving interface counts and drops them, which on a veth runs on the sender's processor.\n"+
-		"Medians of %d interleaved rounds of %v, least and most in brackets. The machine is shared: read\n"+
-		"ratios.\n", rounds, window)
+	fmt.Printf("One sending thread into a veth pair of MTU 1500, for 9018-byte frames of 9000; packets a second as\n"+
+		"an XDP program on the receiving interface counts and drops them, which on a veth runs on the\n"+
+		"sender's processor. Medians of %d interleaved rounds of %v, least and most in brackets. Load of\n"+
+		"the machine over the last 15 minutes: %s. Read ratios: they were measured side by side.\n", rounds, window, load())
 	for _, frame := range sizes {
 		fmt.Printf("\n## %d-byte frames\n\n| program | kpps | Gbit/s L2 | × iperf3 |\n|---|---:|---:|---:|\n", frame)
 		var base float64
@@ -194,6 +221,16 @@ func document(sizes []int, cells []*cell, rounds int) {
 		}
 		fmt.Printf("- %s: %s\n", p.Name, line)
 	}
+}
+
+// load is the 15 minutes' load average of /proc/loadavg.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 3 {
+		return "unknown"
+	}
+	return fields[2]
 }
 
 func middle(values []float64) float64 {

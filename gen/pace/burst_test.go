@@ -16,7 +16,7 @@ func TestSmallestBurstThatHoldsTheRate(t *testing.T) {
 		most int
 	}{{900, 1}, {1900, 2}, {5500, 6}} {
 		sent, p := simulate(s, tt.call, never)
-		stats := p.Finish()
+		stats := Finish(p)
 		if stats.Packets != 100_000 || stats.Shortfall != 0 {
 			t.Errorf("calls of %d ns: %+v", tt.call, stats)
 		}
@@ -42,7 +42,7 @@ func TestNoBurstAfterAStall(t *testing.T) {
 		}
 		return 0
 	})
-	if stats := p.Finish(); stats.Packets != 100_000 || stats.Shortfall != 0 {
+	if stats := Finish(p); stats.Packets != 100_000 || stats.Shortfall != 0 {
 		t.Errorf("%+v", stats)
 	}
 	for i := 5001; i < len(sent); i++ {

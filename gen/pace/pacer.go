@@ -2,7 +2,6 @@ package pace
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"linerate/internal/cadence"
@@ -24,9 +23,9 @@ type Pacer struct {
 	s     Schedule
 	start int64 // CLOCK_MONOTONIC ns of the schedule's start
 
-	slot    uint64        // place in the schedule of the packet that is next
-	end     uint64        // the place at which the test ends
-	due     time.Duration // when that place is due
+	slot    uint64        // of the packets of this share, the one that is next
+	end     uint64        // that at which the test ends
+	due     time.Duration // when the next is due
 	forgone time.Duration // time whose packets were given up
 	flow    int           // whose turn it is
 	inTurn  int           // packets of this turn's burst still to go
@@ -37,33 +36,24 @@ type Pacer struct {
 	watch    *cadence.Watch // of departures
 	firstDue time.Duration  // when the first and the last were due, time forgone left aside
 	lastDue  time.Duration
+	cost     uint64 // what all that left took of the rate
+	unit     uint64 // and each of those that left last
 	stats    Stats
-}
-
-// Stats is the account of a Pacer.
-type Stats struct {
-	Packets      uint64
-	PayloadBytes uint64
-	Late         uint64          // packets that left more than a gap, and 10 µs, after they were due
-	Shortfall    uint64          // packets due that were given up
-	Span         time.Duration   // from the first departure to when the packet after the last would leave; 0 if one burst was all
-	Cadence      *cadence.Result // of departures; nil when unpaced
-	ErrorPPM     float64         // long-run rate against the asked; NaN when unpaced or too short to tell
 }
 
 // NewPacer starts a schedule at the given CLOCK_MONOTONIC time in ns.
 func NewPacer(s Schedule, start int64) *Pacer {
-	p := &Pacer{s: s, start: start, next: make([]uint64, s.Flows), inTurn: s.Burst}
+	p := &Pacer{s: s, start: start, flow: s.Share.Worker, next: make([]uint64, s.Flows), inTurn: s.Burst}
 	p.s.Most = max(s.Most, s.Burst)
 	p.end = math.MaxInt64
 	if s.Duration > 0 && s.MicroRate > 0 {
-		p.end = s.Packets(s.Duration)
+		p.end = p.s.own(s.Packets(s.Duration))
 	}
 	if s.Count > 0 {
-		p.end = min(p.end, s.Count)
+		p.end = min(p.end, p.s.own(s.Count))
 	}
 	p.watch = cadence.New(start)
-	p.due = p.s.Due(0)
+	p.due = p.s.ownDue(0)
 	return p
 }
 
@@ -82,16 +72,15 @@ func (p *Pacer) Next(now int64) (b Burst, at int64, ok bool) {
 		b, at = p.spaced()
 		return b, at, true
 	}
-	pos := p.slot % uint64(len(p.s.Sizes))
 	n := p.end - p.slot
 	if len(p.s.Sizes) > 1 {
-		n = min(n, p.sameSize(pos))
+		n = min(n, p.sameSize())
 	}
 	b = Burst{
 		Flow:  uint16(p.flow),
 		First: p.next[p.flow],
 		N:     int(p.ready(now, n)),
-		Size:  p.s.Sizes[pos],
+		Size:  p.s.Sizes[p.s.inCycle(p.slot)],
 		Due:   p.due,
 	}
 	return b, p.departure(), true
@@ -141,12 +130,12 @@ func (p *Pacer) Watched(w *cadence.Watch) {
 func (p *Pacer) ready(now int64, n uint64) uint64 {
 	ready := min(n, uint64(p.inTurn))
 	n = min(n, uint64(p.s.Most), 2*p.together)
-	if ready >= n {
+	if ready >= n || p.s.MicroRate == 0 {
 		return ready
 	}
 	_, last := p.watch.Span()
 	by, allowed := time.Duration(now-p.start), p.due+time.Duration(now-last)*repayDen/repayNum
-	for ready < n && p.s.Due(p.slot+ready) <= by && p.s.Due(p.slot+ready+1) <= allowed {
+	for ready < n && p.s.ownDue(p.slot+ready) <= by && p.s.ownDue(p.slot+ready+1) <= allowed {
 		ready++
 	}
 	return ready
@@ -174,27 +163,27 @@ func (p *Pacer) Sent(b Burst, n int, at int64) {
 		p.firstDue = b.Due - p.forgone
 	}
 	p.lastDue = b.Due - p.forgone
+	after := p.s.place(p.slot) + uint64(n)
 	p.take(b, n)
-	took := p.due - b.Due // of the schedule
-	if late := time.Duration(at-p.start) - b.Due; p.s.MicroRate > 0 && late > lateFloor && late > took {
+	if late := time.Duration(at-p.start) - b.Due; p.s.MicroRate > 0 && late > lateFloor && late > p.s.Due(after)-b.Due {
 		p.stats.Late += uint64(n)
 	}
-	p.watch.Add(at, cadence.Load{Packets: uint64(n), Bytes: uint64(n) * uint64(b.Size)}, int64(took)/int64(n))
+	p.watch.Add(at, cadence.Load{Packets: uint64(n), Bytes: uint64(n) * uint64(b.Size)}, int64(p.due-b.Due)/int64(n))
 }
 
 // take makes the first n packets of b sent.
 func (p *Pacer) take(b Burst, n int) {
 	p.together = uint64(n)
+	p.unit = p.s.Costs[p.s.inCycle(p.slot)]
+	p.cost += uint64(n) * p.unit
 	p.slot += uint64(n)
-	p.due = p.s.Due(p.slot)
+	p.due = p.s.ownDue(p.slot)
 	p.next[b.Flow] += uint64(n)
 	p.stats.Packets += uint64(n)
 	p.stats.PayloadBytes += uint64(n) * uint64(b.Size)
 	if p.inTurn -= n; p.inTurn <= 0 {
 		p.inTurn = p.s.Burst
-		if p.flow++; p.flow == p.s.Flows {
-			p.flow = 0
-		}
+		p.flow = p.s.after(p.flow)
 	}
 }
 
@@ -203,51 +192,13 @@ func (p *Pacer) Totals() (packets, payloadBytes, late, shortfall uint64) {
 	return p.stats.Packets, p.stats.PayloadBytes, p.stats.Late, p.stats.Shortfall
 }
 
-// SentPerFlow is how many packets of each flow left.
-func (p *Pacer) SentPerFlow() []uint64 { return slices.Clone(p.next) }
-
-// Finish settles the account.
-func (p *Pacer) Finish() Stats {
-	s := p.stats
-	s.ErrorPPM = math.NaN()
-	if p.s.MicroRate > 0 {
-		r := p.watch.Result(p.start+int64(p.due), p.nominal())
-		s.Cadence = &r
-	}
-	// Intervals, not packets: what left before the last departure took from the
-	// first departure to that one.
-	first, last := p.watch.Span()
-	_, before := p.watch.Seen()
-	took, cost := float64(last-first), float64(p.s.Cost(before))
-	if took <= 0 || cost <= 0 {
-		return s
-	}
-	s.Span = time.Duration(took * float64(p.s.Cost(p.stats.Packets)) / cost)
-	switch {
-	case p.s.Profile != nil:
-		s.ErrorPPM = (float64(p.lastDue-p.firstDue)/took - 1) * 1e6
-	case p.s.MicroRate > 0:
-		asked := float64(p.s.MicroRate) / microsPerUnit
-		s.ErrorPPM = (cost/took*1e9/asked - 1) * 1e6
-	}
-	return s
-}
-
-// nominal is the gap in ns between all packets; 0 where they have no one such gap.
-func (p *Pacer) nominal() float64 {
-	if p.s.Profile != nil || p.s.MicroRate == 0 || slices.Min(p.s.Costs) != slices.Max(p.s.Costs) {
-		return 0
-	}
-	return float64(p.s.Costs[0]) * 1e9 * microsPerUnit / float64(p.s.MicroRate)
-}
-
-// sameSize is how many packets from a place in the cycle have that place's size.
-func (p *Pacer) sameSize(pos uint64) uint64 {
-	n := pos + 1
-	for n < uint64(len(p.s.Sizes)) && p.s.Sizes[n] == p.s.Sizes[pos] {
+// sameSize is how many of the next packets, at most a cycle, have the next one's size.
+func (p *Pacer) sameSize() uint64 {
+	size, n := p.s.Sizes[p.s.inCycle(p.slot)], uint64(1)
+	for n < uint64(len(p.s.Sizes)) && p.s.Sizes[p.s.inCycle(p.slot+n)] == size {
 		n++
 	}
-	return n - pos
+	return n
 }
 
 // pastEnd says whether the time of a test is over: its duration, and for a paced
@@ -280,7 +231,8 @@ func (p *Pacer) forgive(now int64) {
 		return
 	}
 	cycle := uint64(len(p.s.Sizes))
-	passed := (p.s.Packets(late) - min(p.slot, p.s.Packets(late)) + cycle - 1) / cycle * cycle
+	due := p.s.own(p.s.Packets(late))
+	passed := (due - min(p.slot, due) + cycle - 1) / cycle * cycle
 	if p.s.Duration > 0 {
 		passed = min(passed, p.end-p.slot)
 		p.stats.Shortfall += passed
@@ -289,6 +241,6 @@ func (p *Pacer) forgive(now int64) {
 	}
 	p.slot += passed
 	before := p.due
-	p.due = p.s.Due(p.slot)
+	p.due = p.s.ownDue(p.slot)
 	p.forgone += p.due - before
 }

@@ -48,7 +48,7 @@ func TestDurationSendsFloorOfRateTimesDuration(t *testing.T) {
 		s.Duration = 3 * time.Second
 		sent, p := simulate(s, 10, never)
 		want := uint64(123_456 * 3 / 800)
-		if got := p.Finish(); got.Packets != want || got.Shortfall != 0 || got.Late != 0 {
+		if got := Finish(p); got.Packets != want || got.Shortfall != 0 || got.Late != 0 {
 			t.Errorf("burst %d: %+v, want %d packets, none late, none short", burst, got, want)
 		}
 		for _, d := range sent {
@@ -88,11 +88,11 @@ func TestCountIsExactWhateverTheFlowsAndSizes(t *testing.T) {
 			total += uint64(d.N)
 			bytes += uint64(d.N * d.Size)
 		}
-		stats := p.Finish()
+		stats := Finish(p)
 		if total != s.Count || stats.Packets != total || stats.PayloadBytes != bytes {
 			t.Fatalf("%d packets left, account says %+v, want %d", total, stats, s.Count)
 		}
-		for f, n := range p.SentPerFlow() {
+		for f, n := range SentPerFlow(p) {
 			if n != next[f] {
 				t.Fatalf("flow %d: account says %d, %d left", f, n, next[f])
 			}
@@ -119,7 +119,7 @@ func TestDebtIsRepaidAtFiveFourthsOfTheRate(t *testing.T) {
 	if d := sent[5000+2000]; d.at != int64(d.Due) {
 		t.Errorf("still %d ns behind 160 ms after the stall", d.at-int64(d.Due))
 	}
-	stats := p.Finish()
+	stats := Finish(p)
 	if stats.Packets != 20_000 || stats.Shortfall != 0 {
 		t.Errorf("%+v, want all 20000 and no shortfall", stats)
 	}
@@ -138,7 +138,7 @@ func TestDebtBeyondTheLimitIsGivenUp(t *testing.T) {
 		return 0
 	}
 	sent, p := simulate(s, 0, stall)
-	stats := p.Finish()
+	stats := Finish(p)
 	// A second was lost, 100 ms of it may be repaid.
 	if stats.Shortfall != 9_000-1 && stats.Shortfall != 9_000 && stats.Shortfall != 9_001 {
 		t.Errorf("shortfall %d, want the 9000 of 900 ms", stats.Shortfall)
@@ -152,7 +152,7 @@ func TestDebtBeyondTheLimitIsGivenUp(t *testing.T) {
 
 	s.Duration, s.Count = 0, 20_000
 	_, p = simulate(s, 0, stall)
-	if stats := p.Finish(); stats.Packets != 20_000 || stats.Shortfall != 0 {
+	if stats := Finish(p); stats.Packets != 20_000 || stats.Shortfall != 0 {
 		t.Errorf("a count after a stall: %+v, want exactly 20000", stats)
 	}
 }
@@ -161,7 +161,7 @@ func TestSlowPathEndsOnTimeAndReportsTheShortfall(t *testing.T) {
 	s := uniform(512, 1_000_000_000_000, 64) // 1 Tbit/s of small packets
 	s.Duration = time.Second
 	sent, p := simulate(s, int64(64*2*time.Microsecond), never) // 500,000 packets a second is all it can
-	stats := p.Finish()
+	stats := Finish(p)
 	if want := s.Packets(s.Duration); stats.Packets+stats.Shortfall != want {
 		t.Errorf("%d sent and %d short, want %d in all", stats.Packets, stats.Shortfall, want)
 	}
@@ -176,7 +176,7 @@ func TestUnpacedEndsWithItsDuration(t *testing.T) {
 	if n := len(sent); n != 10_000 {
 		t.Errorf("%d bursts in a second of 100 µs each", n)
 	}
-	stats := p.Finish()
+	stats := Finish(p)
 	if !math.IsNaN(stats.ErrorPPM) || stats.Late != 0 || stats.Cadence != nil {
 		t.Errorf("an unpaced test has no rate error, lateness or gaps: %+v", stats)
 	}
@@ -186,7 +186,7 @@ func TestGapsOfAnExactSender(t *testing.T) {
 	s := uniform(8_000, 80_000_000, 1)
 	s.Count = 1001
 	_, p := simulate(s, 10, never)
-	stats := p.Finish()
+	stats := Finish(p)
 	c := stats.Cadence
 	if g := c.Gaps; g.P50 < 99_900 || g.P50 > 100_000 || g.P999 != g.P50 || g.Max != 100_000 || *g.Near != 1 {
 		t.Errorf("gaps %+v, want all of 100 µs", g)

@@ -67,7 +67,7 @@ func TestProfileSendsExactCounts(t *testing.T) {
 		Profile: NewProfile([]Rate{{0, 1000 * pps}, {time.Second, 0}, {2 * time.Second, 4000 * pps}, {3 * time.Second, 250 * pps}}),
 	}
 	sent, p := simulate(s, 100, never)
-	stats := p.Finish()
+	stats := Finish(p)
 	if stats.Packets != 1000+4000+250 || stats.Shortfall != 0 || stats.Late != 0 {
 		t.Errorf("%+v, want 5250 packets, none late or short", stats)
 	}

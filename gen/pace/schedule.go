@@ -65,6 +65,7 @@ type Schedule struct {
 	// Duration ends the test after floor(rate x Duration) packets, or at that
 	// time when MicroRate is 0; 0 for no such limit.
 	Duration time.Duration
+	Share    Share // of this worker; all of it unless split
 }
 
 // Due is when packet k (from 0, over all flows) is due after the start, rounded

@@ -106,7 +106,7 @@ func rateVector(t *testing.T, input, expect json.RawMessage) {
 		}
 		p.Sent(b, b.N, at)
 	}
-	s := p.Finish()
+	s := Finish(p)
 	if math.Abs(s.ErrorPPM) > 1e-6 {
 		t.Errorf("error %g ppm against the rate of the intervals", s.ErrorPPM)
 	}

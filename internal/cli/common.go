@@ -21,6 +21,13 @@ func addressFlags(f *pflag.FlagSet, v4, v6 *bool, iface *string) {
 	f.StringVar(iface, "iface", "", "network interface (default from the routing table)")
 }
 
+// threadFlags are the flags of the threads that send or count.
+func threadFlags(f *pflag.FlagSet, threads *int, cpus *[]int, realtime *bool) {
+	add(f, threads, "threads", "", "1", "N", "threads, the flows spread over them; auto for one a processor", parseThreads)
+	add(f, cpus, "cpu", "", "", "LIST", "processors to keep the threads to, in turn, as 0,2-5", parseCPUs)
+	f.BoolVar(realtime, "realtime", false, "run the threads before all ordinary ones (SCHED_FIFO; needs CAP_SYS_NICE)")
+}
+
 func intervalFlag(f *pflag.FlagSet, interval *time.Duration) {
 	add(f, interval, "interval", "i", "1s", "TIME", "report every; 0 for no interval lines", func(s string) (time.Duration, error) {
 		d, err := units.ParseDuration(s)

@@ -46,6 +46,7 @@ func newCompare(stdio Stdio) *cobra.Command {
 	f.BoolVar(&c.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
 	f.BoolVarP(&c.IPv6, "ipv6", "6", false, "over IPv6")
 	out.flags(cmd)
+	out.csvFlag(cmd, "the rows of the table")
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"linerate/internal/plan"
 	"linerate/internal/units"
 )
 
@@ -77,6 +78,38 @@ func atLeastOne[T int64 | uint64](parse func(string) (T, error)) func(string) (T
 		}
 		return n, err
 	}
+}
+
+// parseThreads parses a number of workers, or auto.
+func parseThreads(s string) (int, error) {
+	if s == auto {
+		return plan.AutoThreads, nil
+	}
+	n, err := within(1, 1024)(s)
+	if err != nil {
+		err = fmt.Errorf("want %s, or a whole number from 1 to 1024", auto)
+	}
+	return n, err
+}
+
+// parseCPUs parses a list of processors as taskset(1) has it: 0,2-5.
+func parseCPUs(s string) ([]int, error) {
+	var cpus []int
+	for _, word := range strings.Split(s, ",") {
+		first, last, isRange := strings.Cut(word, "-")
+		from, err := within(0, 1023)(first)
+		to := from
+		if err == nil && isRange {
+			to, err = within(from, 1023)(last)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("want processors from 0 to 1023, as 0,2-5")
+		}
+		for cpu := from; cpu <= to; cpu++ {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus, nil
 }
 
 func parseMAC(s string) (net.HardwareAddr, error) {

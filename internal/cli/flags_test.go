@@ -1,10 +1,13 @@
 package cli
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // FuzzFlags holds the parsers of this package to what their flags allow.
 func FuzzFlags(f *testing.F) {
-	for _, s := range []string{"", "1/1000", "1/1", "0.1%", "101%", "nan%", "0.5", "-1", "02:00:00:00:00:01", "ff:ff:ff:ff:ff:ff", "4095", "64,1518", "1e99", "4M", "-1K"} {
+	for _, s := range []string{"", "1/1000", "1/1", "0.1%", "101%", "nan%", "0.5", "-1", "02:00:00:00:00:01", "ff:ff:ff:ff:ff:ff", "4095", "64,1518", "1e99", "4M", "-1K", "auto", "0,2-5", "7-3"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -24,6 +27,12 @@ func FuzzFlags(f *testing.F) {
 		}
 		if n, err := parseWindow(s); err == nil && n < 0 {
 			t.Errorf("window %q: %d", s, n)
+		}
+		if n, err := parseThreads(s); err == nil && n < 1 && s != auto {
+			t.Errorf("threads %q: %d", s, n)
+		}
+		if cpus, err := parseCPUs(s); err == nil && (len(cpus) == 0 || slices.Min(cpus) < 0 || slices.Max(cpus) > 1023) {
+			t.Errorf("processors %q: %v", s, cpus)
 		}
 		if sizes, err := parseSizes(s); err == nil {
 			for _, n := range sizes {

@@ -46,7 +46,7 @@ a few jumbo frames and drop them under load. For that HOST runs linerate serve.`
 	add(f, &loads.Trial, "trial", "", "2s", "TIME", "how long each size is sent, for --rate", duration(100*time.Millisecond))
 	peerFlags(f, &peer)
 	out.flags(cmd)
-	out.csvFlag(cmd)
+	out.csvFlag(cmd, "the result")
 	return cmd
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // output is how a command shows what it measures: as text with a line per
-// interval, as one JSON object, or as a JSON line per interval. It is the
+// interval, as one JSON object, as a JSON line per interval, or as rows. It is the
 // observer of a session.
 type output struct {
 	stdio   Stdio
@@ -32,27 +32,27 @@ type output struct {
 
 func (o *output) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return o.oneFormat() }
 	o.htmlFlag(cmd)
 }
 
 func (o *output) streamFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.stream, "json-stream", false, "print a JSON line per interval and the report as the last")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if o.json && o.stream {
-			return &plan.UsageError{Flag: "json-stream", Msg: "contradicts --json: give one of them"}
-		}
-		return nil
-	}
 }
 
-func (o *output) csvFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.csv, "csv", false, "print the table as CSV")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if o.json && o.csv {
-			return &plan.UsageError{Flag: "csv", Msg: "contradicts --json: give one of them"}
-		}
-		return nil
+func (o *output) csvFlag(cmd *cobra.Command, rows string) {
+	cmd.Flags().BoolVar(&o.csv, "csv", false, "print "+rows+" as CSV, under the names of the JSON report")
+}
+
+// oneFormat refuses more than one.
+func (o *output) oneFormat() error {
+	switch {
+	case o.json && o.stream:
+		return &plan.UsageError{Flag: "json-stream", Msg: "contradicts --json: give one of them"}
+	case o.csv && (o.json || o.stream):
+		return &plan.UsageError{Flag: "csv", Msg: "contradicts --json and --json-stream: give one of them"}
 	}
+	return nil
 }
 
 func (o *output) verboseFlag(cmd *cobra.Command) {
@@ -69,7 +69,7 @@ func (o *output) begin() {
 
 // Started shows what is about to be done.
 func (o *output) Started(r *result.Report) {
-	if !o.json && !o.stream {
+	if !o.json && !o.stream && !o.csv {
 		o.text.Header(r)
 	}
 }
@@ -80,7 +80,7 @@ func (o *output) Interval(r *result.Report, iv *result.Interval) {
 	switch {
 	case o.stream:
 		_ = report.StreamInterval(o.stdio.Out, iv) // a closed pipe ends the program by SIGPIPE
-	case !o.json:
+	case !o.json && !o.csv:
 		o.text.Interval(r, iv)
 	}
 }
@@ -103,7 +103,7 @@ func (o *output) finish(r *result.Report, text func() error) error {
 	case o.stream:
 		return report.StreamEnd(o.stdio.Out, r)
 	case o.csv:
-		return report.RowsCSV(o.stdio.Out, r)
+		return report.CSV(o.stdio.Out, r)
 	}
 	return text()
 }

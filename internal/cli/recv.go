@@ -74,8 +74,8 @@ Paths by which frames are counted:
 	add(f, &r.Port, "port", "p", "5201", "PORT", "port, unless ADDR:PORT names one", within(1, 65535))
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffer; K and M are 1024", parseWindow)
 	add(f, &r.Format, "format", "", "probe", "FORMAT", "payload header: probe, iperf2 or iperf3", probe.ParseFormat)
-	f.BoolVar(&r.Realtime, "realtime", false, "count on a thread of real-time priority (SCHED_FIFO; needs CAP_SYS_NICE)")
 	f.BoolVar(&r.Histogram, "histogram", false, "show and report how delay is distributed")
+	threadFlags(f, &r.Threads, &r.CPUs, &r.Realtime)
 	f.BoolVar(&r.Verify, "verify", false, "check the payload bytes and count corrupt ones")
 	add(f, &r.Reflect, "reflect", "", "", "N", "send back the probes whose number is a multiple of N (each if no N is given), at most 10000 a second", within(1, math.MaxInt32))
 	f.Lookup("reflect").NoOptDefVal = "1"
@@ -86,6 +86,7 @@ Paths by which frames are counted:
 	intervalFlag(f, &interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
+	out.csvFlag(cmd, "the intervals (with --interval 0 the whole)")
 	out.verboseFlag(cmd)
 	return cmd
 }

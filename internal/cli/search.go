@@ -111,7 +111,7 @@ that others use (RFC 6815).`,
 	add(f, &loss, "loss-ratio", "", "", "RATIO", "search also for the highest rate that loses no more, as 0.5%", parseRatio)
 	add(f, &long, "trial", "", "", "TIME", "length of a trial that decides (default 1s, rfc2544 60s)", duration(100*time.Millisecond))
 	out.flags(cmd)
-	out.csvFlag(cmd)
+	out.csvFlag(cmd, "the rows of the table")
 	return cmd
 }
 

@@ -61,6 +61,8 @@ func newSend(stdio Stdio) *cobra.Command {
 	add(f, &r.Flows, "flows", "P", "1", "N", "parallel flows, one source port each", within(1, 65536))
 	add(f, &r.Burst, "burst", "", "", "N", "packets planned back to back (default 1, and more above 100 kpps only where that holds the rate)", within(1, 1024))
 	f.BoolVar(&r.Smooth, "smooth", false, "one packet at a time, whatever the rate (default up to 100 kpps)")
+	threadFlags(f, &r.Threads, &r.CPUs, &r.Realtime)
+	add(f, &r.Queue, "queue", "", "0", "N", "queue of the interface (path afxdp; of several threads the first's)", within(0, 1023))
 	f.BoolVar(&r.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
 	add(f, &r.Port, "port", "p", "5201", "PORT", "destination port, unless HOST names one", within(1, 65535))
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffer; K and M are 1024", parseWindow)
@@ -77,6 +79,7 @@ func newSend(stdio Stdio) *cobra.Command {
 	intervalFlag(f, &interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
+	out.csvFlag(cmd, "the intervals (with --interval 0 the whole)")
 	out.verboseFlag(cmd)
 	return cmd
 }

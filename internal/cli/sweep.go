@@ -39,7 +39,7 @@ use (RFC 6815).`,
 	add(f, &c.Repeats, "trials", "", "1", "N", "trials at each rate", within(1, 1000))
 	add(f, &c.Trial, "trial", "", "1s", "TIME", "length of one trial (RFC 2544: 60s)", duration(100*time.Millisecond))
 	out.flags(cmd)
-	out.csvFlag(cmd)
+	out.csvFlag(cmd, "the rows of the table")
 	return cmd
 }
 

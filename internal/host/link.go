@@ -39,10 +39,11 @@ type Link struct {
 	// (veth, tun) count as unknown: the figure that they report binds nothing.
 	SpeedBps   uint64
 	HalfDuplex bool
-	Peers      []Peer          // links of this namespace that its frames go through
-	Driver     string          // as ethtool -i has it; empty if unknown
-	Qdisc      string          // kind of the root qdisc; empty if unknown
-	Rings      *Rings          // nil where the driver has none
+	Peers      []Peer // links of this namespace that its frames go through
+	Driver     string // as ethtool -i has it; empty if unknown
+	Qdisc      string // kind of the root qdisc; empty if unknown
+	Rings      *Rings // nil where the driver has none
+	Queues     Queues
 	Offloads   map[string]bool // by the kernel's feature names; nil if unknown
 }
 
@@ -58,6 +59,9 @@ type Peer struct {
 	Name string
 	MTU  int // IP bytes
 }
+
+// Queues are how many queues of an interface are in use each way; 0 if unknown.
+type Queues struct{ RX, TX int }
 
 // Running reports whether frames can pass: up and with a carrier.
 func (l *Link) Running() bool { return l.Up && l.Carrier }

@@ -127,6 +127,9 @@ func (l *Link) addEthtool() error {
 			TX: int(r.TxPending), TXMax: int(r.TxMaxPending),
 		}
 	}
+	if c, err := e.GetChannels(l.Name); err == nil {
+		l.Queues = Queues{RX: int(c.CombinedCount + c.RxCount), TX: int(c.CombinedCount + c.TxCount)}
+	}
 	if features, err := e.Features(l.Name); err == nil {
 		l.Offloads = features
 	}

@@ -29,6 +29,28 @@ func setScheduler(policy uintptr, priority int32) error {
 	return nil
 }
 
+// Pin lets the calling thread run on one processor alone, and returns how to end
+// that, on the same thread.
+func Pin(cpu int) (undo func(), err error) {
+	var before, only unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return nil, fmt.Errorf("sched_getaffinity: %w", err)
+	}
+	only.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &only); err != nil {
+		return nil, fmt.Errorf("sched_setaffinity to processor %d: %w", cpu, err)
+	}
+	return func() { unix.SchedSetaffinity(0, &before) }, nil
+}
+
+// MayRunOn reports whether threads of this process may run on a processor, as far
+// as that is known.
+func MayRunOn(cpu int) bool {
+	var allowed unix.CPUSet
+	err := unix.SchedGetaffinity(unix.Getpid(), &allowed)
+	return err != nil || allowed.IsSet(cpu)
+}
+
 // ThreadCPU returns the processor time that the calling thread has used, and
 // false where that can't be known.
 func ThreadCPU() (user, system time.Duration, ok bool) {

@@ -14,6 +14,14 @@ func Realtime() (undo func(), err error) {
 	return nil, fmt.Errorf("real-time priority on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
+// Pin is not supported here.
+func Pin(int) (undo func(), err error) {
+	return nil, fmt.Errorf("a processor of its own for a thread on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
+// MayRunOn leaves to Pin what is unknown here.
+func MayRunOn(int) bool { return true }
+
 // ThreadCPU is unknown here.
 func ThreadCPU() (user, system time.Duration, ok bool) { return 0, 0, false }
 

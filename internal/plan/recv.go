@@ -33,9 +33,12 @@ type RecvRequest struct {
 	Histogram bool          // see Receive
 	Reflect   int           // sends back the probes whose number is a multiple of it; 0 for none
 
+	Threads  int   // workers; AutoThreads for one a processor, where flows can be spread
+	CPUs     []int // that they run on
+	Realtime bool  // priority of theirs before all ordinary ones
+
 	Duration time.Duration
 	Count    uint64
-	Realtime bool          // priority of the counting thread before all ordinary ones
 	Silence  time.Duration // how long a sender may say nothing before it counts as gone
 	Drain    time.Duration // how long to wait for stragglers
 }
@@ -45,6 +48,7 @@ type Receive struct {
 	Path     *rx.Path
 	Config   rx.Config
 	Track    track.Config
+	Workers  int
 	Limits   rx.Limits
 	Report   result.Config // what the report says of it
 	Warnings []string
@@ -67,7 +71,7 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 	p := &Receive{
 		Config: rx.Config{Local: l.local, IPv6Only: r.V6, Window: r.Window, Verify: r.Verify, Most: r.Count, Reflect: r.Reflect},
 		Track:  track.Config{Format: r.Format, Most: r.Count, WallOffset: linux.WallOffset()},
-		Limits: rx.Limits{Realtime: r.Realtime, Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
+		Limits: rx.Limits{Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
 	}
 	p.Histogram = r.Histogram
 	if r.Verify {
@@ -80,7 +84,13 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 	if err := p.reflecting(l); err != nil {
 		return nil, err
 	}
+	if err := p.workers(&r); err != nil {
+		return nil, err
+	}
 	p.Report = result.Config{
+		Threads:     p.Workers,
+		CPUs:        r.CPUs,
+		Realtime:    r.Realtime,
 		Protocol:    "udp",
 		RX:          p.Path.Name,
 		Peer:        "none",

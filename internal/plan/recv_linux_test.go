@@ -75,7 +75,7 @@ func TestReceivePlan(t *testing.T) {
 	must(t, err)
 	want := result.Config{
 		Protocol: "udp", RX: "ring", Peer: "none", Direction: "forward", Format: "iperf2",
-		Interface: "eth0", Destination: "[::]:7", DurationS: 3, Count: 1000,
+		Interface: "eth0", Destination: "[::]:7", Threads: 1, DurationS: 3, Count: 1000,
 	}
 	if diff := cmp.Diff(want, p.Report); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)

@@ -50,14 +50,18 @@ type SendRequest struct {
 	Count    uint64
 	Bytes    int64 // of payload
 
-	Path    string // a name of gen.Paths, or auto
-	Flows   int
-	Burst   int
-	Smooth  bool // one packet at a time
-	NoGSO   bool // no super-frames
-	Window  int  // SO_SNDBUF in bytes
-	Format  probe.Format
-	Pattern probe.Pattern // must be given
+	Path     string // a name of gen.Paths, or auto
+	Flows    int
+	Burst    int
+	Smooth   bool  // one packet at a time
+	Threads  int   // workers; AutoThreads for one a processor, as far as there are flows
+	CPUs     []int // that they run on
+	Realtime bool  // priority of theirs before all ordinary ones
+	Queue    int   // of the interface, on the paths that have one to themselves
+	NoGSO    bool  // no super-frames
+	Window   int   // SO_SNDBUF in bytes
+	Format   probe.Format
+	Pattern  probe.Pattern // must be given
 
 	// Warmup gives what leaves before the test counts flows of its own: as many
 	// again, numbered behind the others.
@@ -76,16 +80,18 @@ type SendRequest struct {
 
 // A Send is the plan of a sender: all that its session needs.
 type Send struct {
-	Path     *gen.Path
-	Config   gen.Config
-	Schedule pace.Schedule
-	Stack    units.Stack   // headers around the payloads
-	Report   result.Config // what the report says of it
-	Warnings []string
-	Warmup   bool          // see SendRequest
-	PerFlow  bool          // intervals tell of each flow, too; for packets of one size
-	Interval time.Duration // between lines of the report, set by the caller; 0 for none
-	Omit     time.Duration // at the start, which no total holds; set by a coordinated test
+	Path      *gen.Path
+	Config    gen.Config
+	Schedule  pace.Schedule
+	Workers   int // threads that share the flows
+	Placement linux.Placement
+	Stack     units.Stack   // headers around the payloads
+	Report    result.Config // what the report says of it
+	Warnings  []string
+	Warmup    bool          // see SendRequest
+	PerFlow   bool          // intervals tell of each flow, too; for packets of one size
+	Interval  time.Duration // between lines of the report, set by the caller; 0 for none
+	Omit      time.Duration // at the start, which no total holds; set by a coordinated test
 }
 
 // ResolveSend plans a sender. The errors are UsageError, HostError, PeerError,
@@ -103,6 +109,7 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 			BindDevice: to.bound,
 			Bypass:     onlyQueues(to.route.Link.Qdisc),
 			NoGSO:      r.NoGSO,
+			Queue:      r.Queue,
 		},
 		Stack:  units.Stack{IPv6: to.addr.Is6()},
 		Warmup: r.Warmup,
@@ -116,6 +123,9 @@ func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 	}
 	reason, err := s.choosePath(&r, o, to.route)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.workers(&r, to.route.Link); err != nil {
 		return nil, err
 	}
 	if r.Burst == 0 && s.Path.Bulk != 0 {
@@ -344,6 +354,9 @@ func (s *Send) report(r *SendRequest, to *destination, o offer) result.Config {
 		IMIX:        r.IMIX.Name,
 		Flows:       s.Schedule.Flows,
 		Burst:       s.Schedule.Burst,
+		Threads:     s.Workers,
+		CPUs:        r.CPUs,
+		Realtime:    r.Realtime,
 		DurationS:   s.Schedule.Duration.Seconds(),
 		Count:       s.Schedule.Count,
 	}
@@ -361,6 +374,9 @@ func (s *Send) report(r *SendRequest, to *destination, o offer) result.Config {
 		if !s.Config.Fragment {
 			c.FrameBytes = s.Stack.FrameBytes(c.PayloadBytes)
 		}
+	}
+	if s.Path.Queue {
+		c.Queue = &s.Config.Queue
 	}
 	if to.route.Gateway.IsValid() {
 		c.Gateway = to.route.Gateway.String()

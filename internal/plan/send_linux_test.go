@@ -31,7 +31,7 @@ func TestSendReport(t *testing.T) {
 		Protocol: "udp", Path: "packet", Peer: "none", Direction: "forward", Format: "probe", Interface: "eth0",
 		Source: "10.77.0.1", Destination: "10.77.0.2:9", SourceMAC: a, NextHopMAC: b,
 		RateBps: 100e6, RatePps: 100e6 / 71776, Rate: "100M", Layer: "l4",
-		FrameBytes: 9018, PayloadBytes: 8972, Flows: 3, Burst: 1, DurationS: 3,
+		FrameBytes: 9018, PayloadBytes: 8972, Flows: 3, Burst: 1, Threads: 1, DurationS: 3,
 	}
 	if diff := cmp.Diff(want, s.Report); diff != "" {
 		t.Errorf("packet (-want +got):\n%s", diff)
@@ -45,7 +45,7 @@ func TestSendReport(t *testing.T) {
 	want = result.Config{
 		Protocol: "udp", Path: "packet", Peer: "none", Direction: "forward", Format: "probe", Interface: "eth0",
 		Source: "fd77::1", Destination: "[fd77::2]:5201", SourceMAC: a, NextHopMAC: "02:00:00:00:00:09", VLAN: &vlan,
-		Rate: "max", Layer: "l4", FrameBytes: 9022, PayloadBytes: 8952, Flows: 1, Burst: 64, Count: 1000,
+		Rate: "max", Layer: "l4", FrameBytes: 9022, PayloadBytes: 8952, Flows: 1, Burst: 64, Threads: 1, Count: 1000,
 	}
 	if diff := cmp.Diff(want, resolved(t, r).Report); diff != "" {
 		t.Errorf("VLAN (-want +got):\n%s", diff)
@@ -57,7 +57,7 @@ func TestSendReport(t *testing.T) {
 		Protocol: "udp", Path: "udp", Peer: "none", Direction: "forward", Format: "probe", Interface: "eth0",
 		Source: "10.77.0.1", Destination: "10.77.0.2:5201",
 		RateBps: 100e6, RatePps: 100e6 * 3 / (8 * (18 + 548 + 1472)), Rate: "100M", Layer: "l4",
-		IMIX: "simple", Flows: 1, Burst: 1, DurationS: 10,
+		IMIX: "simple", Flows: 1, Burst: 1, Threads: 1, DurationS: 10,
 	}
 	if diff := cmp.Diff(want, resolved(t, r).Report); diff != "" {
 		t.Errorf("mix (-want +got):\n%s", diff)

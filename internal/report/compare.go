@@ -62,11 +62,11 @@ func (o Options) compared(b *strings.Builder, c *result.Config, rows []result.Ro
 	ppsUnit, ppsCells := oneUnit(pps, units.PacketUnit)
 	bpsUnit, bpsCells := oneUnit(bps, units.BitUnit)
 	t := table{
-		heads: []string{"path", "family", ppsUnit, bpsUnit + " L2", "× udp", "", "cpu ns/packet", "lost"},
-		left:  []bool{true, true, false, false, false, true, false, false},
+		heads: []string{"path", "family", ppsUnit, bpsUnit + " L2", "× udp", "", "send ns/pkt", "recv ns/pkt", "lost"},
+		left:  []bool{true, true, false, false, false, true, false, false, false},
 	}
 	for i, row := range rows {
-		ratio, spread, cpu := "-", "", "-"
+		ratio, spread := "-", ""
 		if row.Ratio != nil {
 			ratio = fmt.Sprintf("%.2f", *row.Ratio)
 		}
@@ -74,10 +74,7 @@ func (o Options) compared(b *strings.Builder, c *result.Config, rows []result.Ro
 			// The interval need not be symmetric; its wider side is the honest one.
 			spread = fmt.Sprintf("±%.2f", max(row.RatioCI95[1]-*row.Ratio, *row.Ratio-row.RatioCI95[0]))
 		}
-		if row.NSPerPacket != nil {
-			cpu = fmt.Sprintf("%.0f", *row.NSPerPacket)
-		}
-		t.rows = append(t.rows, []string{pathOf(&row), row.Family, ppsCells[i], bpsCells[i], ratio, spread, cpu, lostOf(&row)})
+		t.rows = append(t.rows, []string{pathOf(&row), row.Family, ppsCells[i], bpsCells[i], ratio, spread, costOf(row.NSPerPacket), costOf(row.ReceiverNS), lostOf(&row)})
 	}
 	if o.Width >= barsFrom {
 		t.insertBars(3, pps, min(o.Width-t.width()-len(gutter), maxBar))
@@ -114,6 +111,14 @@ func title(c *result.Config, rows []result.Row) []string {
 	}
 	parts[len(parts)-1] += " (" + trials + " each)"
 	return parts
+}
+
+// costOf is a processor's time for a packet.
+func costOf(ns *float64) string {
+	if ns == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", *ns)
 }
 
 // lostOf is the share of what a row's trials sent that was lost.

@@ -1,108 +1,140 @@
 package report
 
 import (
+	"bytes"
 	"encoding/csv"
+	"encoding/json"
+	"fmt"
 	"io"
-	"strconv"
+	"slices"
 
 	"linerate/internal/result"
 )
 
-// A field is one column of CSV rows; empty where a row does not know it.
-type field struct {
-	head string
-	of   func(*result.Row) string
-}
-
-func integer[T int | uint64](v T) string { return strconv.FormatInt(int64(v), 10) }
-
-func decimal(v *float64) string {
-	if v == nil {
-		return ""
-	}
-	return strconv.FormatFloat(*v, 'g', -1, 64)
-}
-
-func whole(v *int) string {
-	if v == nil {
-		return ""
-	}
-	return strconv.Itoa(*v)
-}
-
-// arrived takes a figure of what arrived.
-func arrived(of func(*result.Receiver) string) func(*result.Row) string {
-	return func(row *result.Row) string {
-		if row.Receiver == nil || row.Receiver.ArrivedPackets == nil {
-			return ""
-		}
-		return of(row.Receiver)
-	}
-}
-
-// The columns of each table, named as the keys of the JSON report.
-var rowFields = map[string][]field{
-	"search": {
-		{"frame_bytes", func(r *result.Row) string { return integer(r.Config.FrameBytes) }},
-		{"goal", func(r *result.Row) string { return r.Found.Goal }},
-		{"loss_ratio", func(r *result.Row) string { return decimal(&r.Found.LossRatio) }},
-		{"method", func(r *result.Row) string { return r.Found.Method }},
-		{"pps", func(r *result.Row) string { return decimal(r.Found.PPS) }},
-		{"l2_bps", func(r *result.Row) string { return decimal(l2Of(r)) }},
-		{"upper_pps", func(r *result.Row) string { return decimal(r.Found.UpperPPS) }},
-		{"line_ratio", func(r *result.Row) string { return decimal(r.Found.LineRatio) }},
-		{"delay_p50_ns", delayField(func(d *result.Delay) int64 { return d.P50 })},
-		{"delay_p99_ns", delayField(func(d *result.Delay) int64 { return d.P99 })},
-		{"trials", func(r *result.Row) string { return integer(len(r.Trials)) }},
-		{"reason", func(r *result.Row) string { return r.Found.Reason }},
-	},
-	"sweep": {
-		{"frame_bytes", func(r *result.Row) string { return integer(r.Config.FrameBytes) }},
-		{"offered_pps", func(r *result.Row) string { return decimal(&r.Trials[0].Offered.PPS) }},
-		{"pps", func(r *result.Row) string { return decimal(&r.PPS) }},
-		{"l2_bps", func(r *result.Row) string { return decimal(&r.L2Bps) }},
-		{"unique", arrived(func(r *result.Receiver) string { return integer(r.Unique) })},
-		{"lost", arrived(func(r *result.Receiver) string { return integer(r.Lost) })},
-		{"loss_ratio", arrived(func(r *result.Receiver) string { return decimal(r.LossRatio) })},
-		{"delay_p50_ns", delayField(func(d *result.Delay) int64 { return d.P50 })},
-		{"delay_p99_ns", delayField(func(d *result.Delay) int64 { return d.P99 })},
-	},
-	"mtu": {
-		{"peer_address", func(r *result.Row) string { return r.Peer }},
-		{"forward_mtu", func(r *result.Row) string { return whole(r.Forward) }},
-		{"reverse_mtu", func(r *result.Row) string { return whole(r.Reverse) }},
-		{"local_mtu", func(r *result.Row) string { return integer(r.Local) }},
-		{"path_mtu", func(r *result.Row) string { return integer(r.Path) }},
-		{"refused_by", func(r *result.Row) string { return r.RefusedBy }},
-		{"refused_from", func(r *result.Row) string { return r.RefusedFrom }},
-		{"fragmented", func(r *result.Row) string { return strconv.FormatBool(r.Fragmented) }},
-	},
-}
-
-func delayField(of func(*result.Delay) int64) func(*result.Row) string {
-	return arrived(func(r *result.Receiver) string {
-		if r.DelayNS == nil {
-			return ""
-		}
-		return strconv.FormatInt(of(r.DelayNS), 10)
-	})
-}
-
-// RowsCSV prints the table of a report as CSV (RFC 4180), a head first.
-func RowsCSV(w io.Writer, r *result.Report) error {
-	fields := rowFields[r.Command]
-	c := csv.NewWriter(w)
-	line := make([]string, len(fields))
-	for i, f := range fields {
-		line[i] = f.head
-	}
-	_ = c.Write(line) // Error tells at the end
+// CSV prints rows under a line of names: those of a table of results, else the
+// intervals of a test, else, where it had none, the whole of it. Names are those
+// of the JSON report, a dot between levels, as sender.rate.pps. What a row does not
+// know is empty. Lists of objects (trials, flows) are left out.
+func CSV(w io.Writer, r *result.Report) error {
+	var t sheet
 	for i := range r.Results {
-		for k, f := range fields {
-			line[k] = f.of(&r.Results[i])
+		if err := t.add(&r.Results[i]); err != nil {
+			return err
 		}
-		_ = c.Write(line)
 	}
-	c.Flush()
-	return c.Error()
+	for i := range r.Intervals {
+		if err := t.add(&r.Intervals[i]); err != nil {
+			return err
+		}
+	}
+	if len(t.rows) == 0 && (r.Sender != nil || r.Receiver != nil) {
+		whole := struct {
+			Sender   *result.Sender   `json:"sender,omitempty"`
+			Receiver *result.Receiver `json:"receiver,omitempty"`
+		}{r.Sender, r.Receiver}
+		if err := t.add(&whole); err != nil {
+			return err
+		}
+	}
+	return t.write(w)
+}
+
+// A sheet is rows whose columns are known once all of them are.
+type sheet struct {
+	columns []string
+	rows    []map[string]string
+}
+
+// add adds a row. A column that is new stands behind the one that is before it in
+// this row.
+func (t *sheet) add(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("csv: %w", err)
+	}
+	f := flattener{tokens: json.NewDecoder(bytes.NewReader(text))}
+	f.tokens.UseNumber() // digits stay as they are
+	if err := f.value("", false); err != nil {
+		return fmt.Errorf("csv: %w", err)
+	}
+	row, at := make(map[string]string), 0
+	for _, c := range f.cells {
+		row[c.name] = c.text
+		if i := slices.Index(t.columns, c.name); i >= 0 {
+			at = i + 1
+		} else {
+			t.columns = slices.Insert(t.columns, at, c.name)
+			at++
+		}
+	}
+	t.rows = append(t.rows, row)
+	return nil
+}
+
+func (t *sheet) write(w io.Writer) error {
+	if len(t.columns) == 0 {
+		return nil
+	}
+	lines := [][]string{t.columns}
+	for _, row := range t.rows {
+		line := make([]string, len(t.columns))
+		for i, name := range t.columns {
+			line[i] = row[name]
+		}
+		lines = append(lines, line)
+	}
+	return csv.NewWriter(w).WriteAll(lines)
+}
+
+// A flattener makes cells of a JSON value.
+type flattener struct {
+	tokens *json.Decoder
+	cells  []cell
+}
+
+type cell struct{ name, text string }
+
+// value takes the next value; one in a list can't be an object.
+func (f *flattener) value(name string, listed bool) error {
+	token, err := f.tokens.Token()
+	if err != nil {
+		return err
+	}
+	switch token {
+	case json.Delim('{'):
+		before := len(f.cells)
+		for f.tokens.More() {
+			key, err := f.tokens.Token()
+			if err != nil {
+				return err
+			}
+			if err := f.value(under(name, key), false); err != nil {
+				return err
+			}
+		}
+		if listed {
+			f.cells = f.cells[:before]
+		}
+	case json.Delim('['):
+		for i := 0; f.tokens.More(); i++ {
+			if err := f.value(under(name, i), true); err != nil {
+				return err
+			}
+		}
+	case nil: // unknown
+		return nil
+	default:
+		f.cells = append(f.cells, cell{name, fmt.Sprint(token)})
+		return nil
+	}
+	_, err = f.tokens.Token() // the closing brace
+	return err
+}
+
+// under is the name of what a level holds.
+func under(level string, key any) string {
+	if level == "" {
+		return fmt.Sprint(key)
+	}
+	return fmt.Sprintf("%s.%v", level, key)
 }

@@ -71,6 +71,10 @@ type Config struct {
 	IMIX         string   `json:"imix,omitempty"`
 	Flows        int      `json:"flows,omitempty"`
 	Burst        int      `json:"burst,omitempty"` // most packets planned back to back
+	Threads      int      `json:"threads,omitempty"`
+	CPUs         []int    `json:"cpus,omitempty"`     // that the threads were kept to, in turn
+	Realtime     bool     `json:"realtime,omitempty"` // the threads ran before all ordinary ones
+	Queue        *int     `json:"queue,omitempty"`    // of the interface, that the first thread had to itself
 	DurationS    float64  `json:"duration_s,omitempty"`
 	OmitS        float64  `json:"omit_s,omitempty"` // seconds at the start that no total holds
 	Count        uint64   `json:"count,omitempty"`
@@ -237,6 +241,7 @@ type Arrivals struct {
 	IPDVNS             *Percentiles `json:"ipdv_ns,omitempty"` // of |IPDV|
 	PDVNS              *Percentiles `json:"pdv_ns,omitempty"`  // delay less the least (RFC 5481)
 	DelayNS            *Delay       `json:"delay_ns,omitempty"`
+	NSPerPacket        *float64     `json:"ns_per_packet,omitempty"` // the counting threads' CPU time; in the total alone
 }
 
 // LossBurst is of the lengths of loss periods, in packets.
@@ -296,7 +301,8 @@ type Row struct {
 	PPS         float64     `json:"pps"`              // median of the trials' received rate
 	L2Bps       float64     `json:"l2_bps"`
 	NSPerPacket *float64    `json:"ns_per_packet,omitempty"` // sender's CPU time
-	Ratio       *float64    `json:"ratio,omitempty"`         // to the udp row, paired by trial
+	ReceiverNS  *float64    `json:"receiver_ns_per_packet,omitempty"`
+	Ratio       *float64    `json:"ratio,omitempty"` // to the udp row, paired by trial
 	RatioCI95   *[2]float64 `json:"ratio_ci95,omitempty"`
 	Found       *Found      `json:"found,omitempty"` // search
 	*MTU                    // mtu
@@ -310,6 +316,7 @@ type Trial struct {
 	Unique      uint64   `json:"unique"`
 	Lost        uint64   `json:"lost"`
 	NSPerPacket *float64 `json:"ns_per_packet,omitempty"`
+	ReceiverNS  *float64 `json:"receiver_ns_per_packet,omitempty"`
 	*Offered             // nil for compare
 }
 

@@ -16,9 +16,9 @@ const (
 	finPerFlow = 3
 )
 
-// farewell tells the receiver that the sender is done and how much each flow sent, in
+// farewell tells the receiver that the sender is done and how much it sent per flow, in
 // the words of the format; iperf3's datagrams have none.
-func farewell(s gen.Sender, p *plan.Send, sent []uint64) error {
+func farewell(s *gen.Crew, p *plan.Send, sent []uint64) error {
 	switch p.Config.Template.Stamper.Format {
 	case probe.Native:
 		return sendMarkers(s, endMarker(p.Config.Template.Stamper.Run, sent))
@@ -29,7 +29,7 @@ func farewell(s gen.Sender, p *plan.Send, sent []uint64) error {
 }
 
 // sendMarkers tries to send all markers; the error is that none could be sent.
-func sendMarkers(s gen.Sender, m probe.EndMarker) error {
+func sendMarkers(s *gen.Crew, m probe.EndMarker) error {
 	var failed error
 	sent := 0
 	here := readClock()
@@ -56,7 +56,7 @@ func endMarker(run uint16, sent []uint64) probe.EndMarker {
 	return probe.EndMarker{Run: run, Counts: probe.CompressCounts(sent)}
 }
 
-func sendFINs(s gen.Sender, st *probe.Stamper, size int, sent []uint64) error {
+func sendFINs(s *gen.Crew, st *probe.Stamper, size int, sent []uint64) error {
 	for try := range finPerFlow {
 		if try > 0 {
 			time.Sleep(finGap)

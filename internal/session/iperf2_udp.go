@@ -102,6 +102,7 @@ func (t *iperf2UDP) receive(c *net.UDPConn, strays func(*track.Tracker) int) err
 		Path:     path,
 		Config:   rx.Config{Sockets: []*net.UDPConn{c}, Window: t.opts.Window},
 		Track:    track.Config{Format: probe.IPerf2, WallOffset: linux.WallOffset()},
+		Workers:  1,
 		Limits:   rx.Limits{Silence: iperf2Silence, Drain: iperf2Drain},
 		Report:   *t.rep.Config,
 		Interval: t.opts.Interval,
@@ -171,7 +172,7 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 // sent is what left, of each flow, too.
 func (t *iperf2UDP) sent() *result.Sender {
 	sum := t.out.sent()
-	flows := t.out.pacer.SentPerFlow()
+	flows := t.out.perFlow
 	if len(flows) < 2 {
 		return sum
 	}
@@ -240,7 +241,7 @@ func (t *iperf2UDP) fetch(ctx context.Context) (*result.Receiver, error) {
 		defer stop()
 	}
 	size := t.out.plan.Schedule.Sizes[0]
-	sent := t.out.pacer.SentPerFlow()
+	sent := t.out.perFlow
 	flows := make([]*result.Receiver, len(sent))
 	failed := make([]error, len(sent))
 	var asking sync.WaitGroup
@@ -275,7 +276,7 @@ func finOf(p *plan.Send, sent uint64) func(try int) []byte {
 // answer reports to the other end on a flow of its own that ended; what comes back
 // answers the FINs that still come. It is nil where none is to be answered.
 func (t *iperf2UDP) answer(f *IPerf2Flow, r *result.Receiver) *iperf2.Answers {
-	if t.in.reason != rx.Finished || !t.settings.AcksFIN() || isGroup(f.Conn.LocalAddr()) {
+	if t.in.outcome.Reason != rx.Finished || !t.settings.AcksFIN() || isGroup(f.Conn.LocalAddr()) {
 		return nil
 	}
 	size := t.settings.Size
@@ -310,7 +311,7 @@ type iperf2Receiving struct {
 
 // isTest says whether the flow was one: anybody can send a datagram.
 func (r *iperf2Receiving) isTest() bool {
-	return r.reason == rx.Finished || r.tracker.Totals().Packets > 1
+	return r.outcome.Reason == rx.Finished || r.tracker.Totals().Packets > 1
 }
 
 // flowReceiver hands the tracker also what of a flow came elsewhere.

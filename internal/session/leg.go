@@ -194,3 +194,11 @@ func since(l leg, start time.Time) {
 		r.since = start
 	}
 }
+
+// A moment is a time that a leg sets and others may ask for meanwhile.
+type moment struct{ atomic.Pointer[time.Time] }
+
+func (m *moment) set(t time.Time) { m.Store(&t) }
+
+// since is the time since then.
+func (m *moment) since() time.Duration { return time.Since(*m.Load()) }

@@ -26,8 +26,8 @@ type receiving struct {
 	tracker  *track.Tracker // the worker's while it runs
 	since    time.Time      // of the ticks; its zero value stands for the first arrival
 	start    int64          // the same in ns of CLOCK_MONOTONIC; 0 for the first arrival
-	opened   time.Time
-	reason   rx.Reason
+	begun    moment
+	outcome  rx.Outcome
 	packets  atomic.Uint64 // that had come at the last tick
 	notes    []string      // for the report
 
@@ -50,14 +50,15 @@ type omitted struct {
 
 // openReceiving opens the path of a plan, in the calling thread's namespace.
 func openReceiving(p *plan.Receive) (*receiving, error) {
-	receiver, err := p.Path.Open(&p.Config)
+	receiver, err := p.Path.OpenFan(&p.Config, p.Workers, p.Limits.Placement)
 	if err != nil {
 		return nil, plan.OpenError(err)
 	}
 	r := &receiving{
-		plan: p, receiver: receiver, tracker: track.New(p.Track), opened: time.Now(),
+		plan: p, receiver: receiver, tracker: track.New(p.Track),
 		flows: make([]track.FlowTotal, len(p.Streams)),
 	}
+	r.begun.set(time.Now())
 	if n, ok := receiver.(rx.Noted); ok && n.Note() != "" {
 		r.notes = append(r.notes, n.Note())
 	}
@@ -66,22 +67,23 @@ func openReceiving(p *plan.Receive) (*receiving, error) {
 
 // describe adds to the report what opening the path showed.
 func (r *receiving) describe(c *result.Config) {
-	if b, ok := r.receiver.(rx.Buffered); ok {
+	if b, ok := r.receiver.(rx.Buffered); ok && b.Window() > 0 {
 		c.WindowAsked, c.WindowGot = r.plan.Config.Window, b.Window()/kernelDoubles
 	}
 }
 
 func (r *receiving) run(ctx context.Context, show func(result.Interval)) error {
+	r.begun.set(time.Now())
 	if !r.since.IsZero() {
 		r.start = linux.Monotonic() + int64(time.Until(r.since))
 	}
 	ticks := rx.Ticks{Since: r.since, Every: r.plan.Interval, Omit: r.plan.Omit}
 	var err error
-	r.reason, err = rx.Count(ctx, r.receiver, r.tracker, r.plan.Limits, ticks, func() { r.tick(show) })
+	r.outcome, err = rx.Count(ctx, r.receiver, r.tracker, r.plan.Limits, ticks, func() { r.tick(show) })
 	if errors.Is(err, fs.ErrPermission) { // real-time priority
 		err = plan.OpenError(err)
 	}
-	if r.reason == rx.Silent {
+	if r.outcome.Reason == rx.Silent {
 		r.notes = append(r.notes, fmt.Sprintf(
 			"no end marker came and the sender was silent for %v: what it sent last may be missing from the loss", r.plan.Limits.Silence))
 	}
@@ -270,7 +272,7 @@ func (r *receiving) await() error {
 // longer.
 func (r *receiving) settled() bool {
 	_, counter := r.receiver.(rx.Counter)
-	return counter || r.reason == rx.Finished
+	return counter || r.outcome.Reason == rx.Finished
 }
 
 // length is the time that the totals are of.
@@ -287,7 +289,7 @@ func (r *receiving) length() time.Duration {
 func (r *receiving) finish() error { return nil }
 
 func (r *receiving) progress() string {
-	return fmt.Sprintf("counting: %.0f s, %d packets", time.Since(r.opened).Seconds(), r.packets.Load())
+	return fmt.Sprintf("counting: %.0f s, %d packets", r.begun.since().Seconds(), r.packets.Load())
 }
 
 func (r *receiving) close() error { return r.receiver.Close() }

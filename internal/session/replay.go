@@ -63,7 +63,7 @@ type replaying struct {
 	plan      *plan.Replay
 	sender    gen.FrameSender
 	player    *pace.Player
-	published gen.Progress
+	published gen.Played
 	total     uint64 // frames to send
 	last      left   // at the end of the last interval
 
@@ -83,7 +83,7 @@ func (r *replaying) run(ctx context.Context, show func(result.Interval)) error {
 	for {
 		select {
 		case err := <-done:
-			if r.plan.Interval > 0 && r.published.Packets.Load() > r.last.packets {
+			if r.plan.Interval > 0 && r.published.Packets.Load() > r.last.Packets {
 				show(r.interval(time.Since(begun)))
 			}
 			return err
@@ -96,13 +96,13 @@ func (r *replaying) run(ctx context.Context, show func(result.Interval)) error {
 
 // interval is what left since the last one.
 func (r *replaying) interval(at time.Duration) result.Interval {
-	now := left{at: at, packets: r.published.Packets.Load(), late: r.published.Late.Load()}
+	now := left{at, gen.Progress{Packets: r.published.Packets.Load(), Late: r.published.Late.Load()}}
 	length := (at - r.last.at).Seconds()
 	s := &result.SenderInterval{
 		Seconds:     length,
-		PacketsLeft: &result.PacketsLeft{Packets: now.packets - r.last.packets, LatePackets: now.late - r.last.late},
+		PacketsLeft: &result.PacketsLeft{Packets: now.Packets - r.last.Packets, LatePackets: now.Late - r.last.Late},
 	}
-	s.PayloadBytes, s.Rate = r.plan.Bytes(r.last.packets, now.packets, length)
+	s.PayloadBytes, s.Rate = r.plan.Bytes(r.last.Packets, now.Packets, length)
 	iv := result.Interval{StartS: r.last.at.Seconds(), EndS: at.Seconds(), Sender: s}
 	r.last = now
 	return iv

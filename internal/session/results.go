@@ -19,7 +19,7 @@ type accounted interface {
 func (s *sending) results(first int) []iperf3.StreamResult {
 	size := int64(s.plan.Schedule.Sizes[0])
 	var all []iperf3.StreamResult
-	for i, packets := range s.pacer.SentPerFlow() {
+	for i, packets := range s.perFlow {
 		var omitted uint64
 		switch {
 		case s.warmup != nil:

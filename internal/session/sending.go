@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"linerate/gen"
@@ -28,63 +28,66 @@ const (
 
 // sending is the leg of packets that leave here.
 type sending struct {
-	plan      *plan.Send
-	sender    gen.Sender
-	pacer     *pace.Pacer
-	published gen.Progress
-	opened    time.Time
-	begun     time.Time // run's own
-	last      left      // at the end of the last interval
-	omitted   left      // at the end of the seconds that no total holds
-	warmup    *warmup   // of a test between two linerates; nil for none
+	plan    *plan.Send
+	crew    *gen.Crew
+	begun   moment
+	last    left    // at the end of the last interval
+	omitted left    // at the end of the seconds that no total holds
+	warmup  *warmup // of a test between two linerates; nil for none
 
 	lastFlows, omittedFlows []uint64 // packets of each flow at these times, where intervals tell of flows
 
 	failed  bool // run did
 	stats   pace.Stats
+	perFlow []uint64 // packets that left
 	drained gen.Completed
 	notes   []string // for the report
 }
 
 // left is what had left by some time after the start.
 type left struct {
-	at             time.Duration
-	packets, bytes uint64
-	late, short    uint64
+	at time.Duration
+	gen.Progress
 }
 
 // openSending opens the path of a plan.
 func openSending(p *plan.Send) (*sending, error) {
+	s := &sending{plan: p}
+	path := *p.Path
 	if p.Warmup {
 		p.Config.Sockets = slices.Concat(p.Config.Sockets, p.Config.Sockets)
+		path.Open = s.openWarm
 	}
-	sender, err := p.Path.Open(&p.Config)
-	if err != nil {
+	var err error
+	if s.crew, err = path.Crew(&p.Config, p.Schedule, p.Workers, p.Placement); err != nil {
 		return nil, plan.OpenError(err)
 	}
-	s := &sending{plan: p, sender: sender, opened: time.Now()}
-	if p.Warmup {
-		s.warmup = &warmup{
-			Sender: sender, length: p.Omit, unpaced: p.Schedule.MicroRate == 0, flows: make([]uint64, p.Schedule.Flows),
-		}
-	}
+	s.begun.set(time.Now())
 	if p.PerFlow {
-		s.published.Flows = make([]atomic.Uint64, p.Schedule.Flows)
 		s.lastFlows = make([]uint64, p.Schedule.Flows)
 		s.omittedFlows = make([]uint64, p.Schedule.Flows)
 	}
 	return s, nil
 }
 
+// openWarm opens the path's sender behind a warm-up. It has one worker.
+func (s *sending) openWarm(c *gen.Config) (gen.Sender, error) {
+	sender, err := s.plan.Path.Open(c)
+	if err != nil {
+		return nil, err
+	}
+	s.warmup = &warmup{
+		Sender: sender, length: s.plan.Omit, unpaced: s.plan.Schedule.MicroRate == 0, flows: make([]uint64, s.plan.Schedule.Flows),
+	}
+	return s.warmup, nil
+}
+
 // describe adds to the report what opening the path showed.
 func (s *sending) describe(c *result.Config) error {
-	w, ok := s.sender.(gen.Windower)
-	if !ok {
-		return nil
+	got, err := s.crew.Window()
+	if err == nil && got > 0 {
+		c.WindowAsked, c.WindowGot = s.plan.Config.Window, got/kernelDoubles
 	}
-	c.WindowAsked = s.plan.Config.Window
-	got, err := w.Window()
-	c.WindowGot = got / kernelDoubles
 	return err
 }
 
@@ -102,26 +105,27 @@ func (s *sending) socket() *result.Socket {
 }
 
 func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
-	s.begun = time.Now().Add(leadTime)
+	begun := time.Now().Add(leadTime)
+	s.begun.set(begun)
 	start := linux.Monotonic() + int64(leadTime)
-	s.pacer = pace.NewPacer(s.plan.Schedule, start)
-	sender := s.sender
 	if s.warmup != nil {
 		s.warmup.start = start
-		sender = s.warmup
 	}
 	done := make(chan error, 1)
-	go func() { done <- gen.Transmit(ctx, sender, s.pacer, &s.published) }()
+	go func() { done <- s.crew.Transmit(ctx, start) }()
 
-	ticks := newTicks(s.begun, s.plan.Interval, s.plan.Omit)
+	ticks := newTicks(begun, s.plan.Interval, s.plan.Omit)
 	defer ticks.stop()
 	for {
 		select {
 		case err := <-done:
-			if packets, _ := s.left(); s.plan.Interval > 0 && packets > s.last.packets {
-				show(s.interval(time.Since(s.begun)))
+			if packets, _ := s.left(); s.plan.Interval > 0 && packets > s.last.Packets {
+				show(s.interval(s.begun.since()))
 			}
 			s.failed = err != nil
+			if s.plan.Placement.Realtime && errors.Is(err, fs.ErrPermission) {
+				err = plan.OpenError(err)
+			}
 			return err
 		case <-ticks.C:
 			at, omitted := ticks.next()
@@ -130,10 +134,11 @@ func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
 				show(iv)
 			}
 			if ticks.restarted() {
-				s.omitted, s.begun = s.last, ticks.begun
+				s.begun.set(ticks.begun)
+				s.omitted = s.last
 				s.omitted.at, s.last.at = at, 0
 				if s.warmup != nil {
-					s.last.packets, s.last.bytes = 0, 0
+					s.last.Packets, s.last.PayloadBytes = 0, 0
 				}
 				copy(s.omittedFlows, s.lastFlows)
 			}
@@ -145,7 +150,8 @@ func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
 func (s *sending) left() (packets, bytes uint64) {
 	switch {
 	case s.warmup == nil:
-		return s.published.Packets.Load(), s.published.PayloadBytes.Load()
+		all := s.crew.Progress()
+		return all.Packets, all.PayloadBytes
 	case s.omitted.at == 0:
 		return s.warmup.before.packets.Load(), s.warmup.before.bytes.Load()
 	}
@@ -155,17 +161,17 @@ func (s *sending) left() (packets, bytes uint64) {
 // interval is what left since the last one.
 func (s *sending) interval(at time.Duration) result.Interval {
 	length := at - s.last.at
-	now := left{at: at, late: s.published.Late.Load(), short: s.published.Shortfall.Load()}
-	now.packets, now.bytes = s.left()
-	packets, bytes := now.packets-s.last.packets, now.bytes-s.last.bytes
+	now := left{at, s.crew.Progress()}
+	now.Packets, now.PayloadBytes = s.left()
+	packets, bytes := now.Packets-s.last.Packets, now.PayloadBytes-s.last.PayloadBytes
 	iv := result.Interval{StartS: s.last.at.Seconds(), EndS: at.Seconds(), Sender: &result.SenderInterval{
 		PayloadBytes: bytes,
 		Seconds:      length.Seconds(),
 		Rate:         rate(s.plan.Stack, packets, bytes, length),
 		PacketsLeft: &result.PacketsLeft{
 			Packets:     packets,
-			LatePackets: now.late - s.last.late,
-			Shortfall:   now.short - s.last.short,
+			LatePackets: now.Late - s.last.Late,
+			Shortfall:   now.Shortfall - s.last.Shortfall,
 		},
 	}}
 	s.last = now
@@ -175,15 +181,15 @@ func (s *sending) interval(at time.Duration) result.Interval {
 
 // flows is what left of each flow since the last interval.
 func (s *sending) flows(length time.Duration) []result.SenderInterval {
-	if len(s.published.Flows) < 2 {
+	if len(s.lastFlows) < 2 {
 		for i := range s.lastFlows {
-			s.lastFlows[i] = s.published.Flows[i].Load()
+			s.lastFlows[i] = s.crew.Sent(i)
 		}
 		return nil
 	}
-	flows := make([]result.SenderInterval, len(s.published.Flows))
+	flows := make([]result.SenderInterval, len(s.lastFlows))
 	for i := range flows {
-		now := s.published.Flows[i].Load()
+		now := s.crew.Sent(i)
 		packets := now - s.lastFlows[i]
 		s.lastFlows[i] = now
 		bytes, number := packets*uint64(s.plan.Schedule.Sizes[0]), uint16(i)
@@ -200,20 +206,22 @@ func (s *sending) finish() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	var err error
-	s.drained, err = s.sender.Drain(ctx)
+	s.drained, err = s.crew.Drain(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		// It will leave by and by: a slow link, or one that shapes.
 		s.notes = append(s.notes, strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error())+" at the end")
 		err = nil
 	}
-	s.stats = s.pacer.Finish()
-	if untold := farewell(s.sender, s.plan, s.perFlow()); untold != nil && err == nil && !s.failed {
+	s.stats, s.perFlow = s.crew.Finish()
+	told := s.perFlow
+	if s.warmup != nil {
+		told = s.warmup.counts(told)
+	}
+	if untold := farewell(s.crew, s.plan, told); untold != nil && err == nil && !s.failed {
 		s.notes = append(s.notes, fmt.Sprintf("the receiver was not told the end: %v", untold))
 	}
-	if g, ok := s.sender.(gen.Segmenter); ok {
-		if _, refused := g.Segments(); refused {
-			s.notes = append(s.notes, "the kernel took no super-frames: every packet left alone, as with --no-gso")
-		}
+	if _, refused := s.crew.Segments(); refused {
+		s.notes = append(s.notes, "the kernel took no super-frames: every packet left alone, as with --no-gso")
 	}
 	if s.drained.Unreachable > 0 {
 		s.notes = append(s.notes, fmt.Sprintf(
@@ -222,18 +230,9 @@ func (s *sending) finish() error {
 	return err
 }
 
-// perFlow is what each flow sent, as the receiver numbers them.
-func (s *sending) perFlow() []uint64 {
-	sent := s.pacer.SentPerFlow()
-	if s.warmup != nil {
-		return s.warmup.counts(sent)
-	}
-	return sent
-}
-
 // sent is what left in all, less what was omitted.
 func (s *sending) sent() *result.Sender {
-	packets, bytes := s.stats.Packets-s.omitted.packets, s.stats.PayloadBytes-s.omitted.bytes
+	packets, bytes := s.stats.Packets-s.omitted.Packets, s.stats.PayloadBytes-s.omitted.PayloadBytes
 	span := s.stats.Span - s.omitted.at
 	if s.warmup != nil {
 		packets, bytes = s.warmup.after.packets.Load(), s.warmup.after.bytes.Load()
@@ -249,30 +248,28 @@ func (s *sending) sent() *result.Sender {
 			Packets: packets,
 		},
 		SentPacing: &result.SentPacing{
-			LatePackets: s.stats.Late - s.omitted.late,
+			LatePackets: s.stats.Late - s.omitted.Late,
 			Refused:     s.drained.Refused,
-			Shortfall:   s.stats.Shortfall - s.omitted.short,
+			Shortfall:   s.stats.Shortfall - s.omitted.Shortfall,
 		},
 	}
 	if !math.IsNaN(s.stats.ErrorPPM) {
 		r.RateErrorPPM = &s.stats.ErrorPPM
 	}
-	if cpu := s.published.CPU.Load(); cpu > 0 && s.stats.Packets > 0 && s.plan.Schedule.MicroRate == 0 {
+	if cpu := s.crew.CPU(); cpu > 0 && s.stats.Packets > 0 && s.plan.Schedule.MicroRate == 0 {
 		ns := float64(cpu) / float64(s.stats.Packets)
 		r.NSPerPacket = &ns
 	}
 	r.Cadence = departures(s.stats.Cadence, s.plan.Stack, &s.plan.Schedule)
-	if g, ok := s.sender.(gen.Segmenter); ok {
-		if most, _ := g.Segments(); most > 1 {
-			r.SuperPackets = most
-		}
+	if most, _ := s.crew.Segments(); most > 1 {
+		r.SuperPackets = most
 	}
 	return r
 }
 
 func (s *sending) progress() string {
-	elapsed := time.Since(s.opened)
-	line := fmt.Sprintf("sending: %d packets in %.1f s", s.published.Packets.Load(), elapsed.Seconds())
+	elapsed := s.begun.since()
+	line := fmt.Sprintf("sending: %d packets in %.1f s", s.crew.Progress().Packets, elapsed.Seconds())
 	switch schedule := &s.plan.Schedule; {
 	case schedule.Count > 0:
 		line += fmt.Sprintf(" of %d", schedule.Count)
@@ -282,4 +279,4 @@ func (s *sending) progress() string {
 	return line
 }
 
-func (s *sending) close() error { return s.sender.Close() }
+func (s *sending) close() error { return s.crew.Close() }

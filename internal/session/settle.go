@@ -29,6 +29,10 @@ func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, error)
 	}
 	total.Cadence = arrivals(res.Cadence, stack, total)
 	r.notes = append(r.notes, contradiction(total.DelayNS)...)
+	if cpu := r.outcome.CPU; cpu > 0 && res.Packets > 0 {
+		ns := float64(cpu) / float64(res.Packets)
+		total.NSPerPacket = &ns
+	}
 	r.flowsSeen = len(res.Flows)
 	if len(res.Flows) > 1 {
 		for _, f := range res.Flows {

@@ -55,7 +55,7 @@ func (t *Tracker) Load(k *Kernel) {
 		f.Counts, f.next = n.Counts, max(n.Next, n.Unique) // one may be read a packet before the other
 		f.first, f.last, f.extent = n.First, n.Last, n.ReorderExtentMax
 		f.vary.jitter, f.vary.undefined = n.Jitter, n.IPDVUndefined
-		t.last = max(t.last, f.last)
+		t.first, t.last = min(t.first, f.first), max(t.last, f.last)
 	}
 }
 
@@ -142,8 +142,9 @@ type KernelSample struct {
 }
 
 // LoadSamples takes several, once they are final.
-func (t *Tracker) LoadSamples(samples []KernelSample) {
-	s := &t.skew.sample
+func (t *Tracker) LoadSamples(samples []KernelSample) { t.skew.sample.load(samples) }
+
+func (s *sample) load(samples []KernelSample) {
 	for i := range samples {
 		s.seen += samples[i].Seen
 	}

@@ -47,3 +47,12 @@ func (s *sample) skip() {
 	s.weight *= math.Exp(math.Log(1-s.random.Float64()) / sampleMost)
 	s.pick = s.seen + 1 + uint64(math.Log(1-s.random.Float64())/math.Log1p(-s.weight))
 }
+
+// drawn is the sample for load.
+func (s *sample) drawn() KernelSample {
+	k := KernelSample{Points: make([]KernelPoint, len(s.points)), Seen: s.seen}
+	for i, p := range s.points {
+		k.Points[i] = KernelPoint{p.sent, p.transit}
+	}
+	return k
+}

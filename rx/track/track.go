@@ -6,6 +6,7 @@ package track
 import (
 	"math"
 	"net/netip"
+	"sync/atomic"
 
 	"linerate/internal/cadence"
 	"linerate/internal/probe"
@@ -104,7 +105,8 @@ type Tracker struct {
 	end       *probe.EndMarker
 	later     *delays // of the flows beyond ownDelays
 	skew      skew
-	watch     *cadence.Watch // of first copies, all flows; nil until one came
+	watch     *cadence.Watch          // of first copies, all flows; nil until one came
+	agreed    *atomic.Pointer[origin] // with the other trackers of the test; nil where there are none
 }
 
 // New returns a tracker that has seen nothing.
@@ -154,7 +156,7 @@ func (t *Tracker) full() bool { return t.config.Most > 0 && t.packets >= t.confi
 
 // data reports whether the packet counts.
 func (t *Tracker) data(p []byte, h probe.Header, size int, from probe.Source, at int64) bool {
-	if t.started && h.Run != t.run {
+	if t.otherRun(h.Run) {
 		t.otherRuns++
 		return false
 	}
@@ -217,13 +219,14 @@ func (t *Tracker) accept(f *flow, a *arrival) {
 	if t.full() {
 		return
 	}
-	if !t.started {
-		t.start(a)
+	if !t.started && !t.start(a) {
+		t.foreign++
+		return
 	}
 	if f.delays == nil {
 		t.enter(f)
 	}
-	t.last = max(t.last, a.at)
+	t.first, t.last = min(t.first, a.at), max(t.last, a.at) // one that was in doubt came before others
 	t.packets++
 	if !f.count(a) {
 		return
@@ -239,13 +242,16 @@ func (t *Tracker) accept(f *flow, a *arrival) {
 
 // start takes the first packet that counts. A marker of another run that came
 // before it is a straggler.
-func (t *Tracker) start(a *arrival) {
-	t.started, t.run = true, a.run
-	t.first, t.base = a.at, t.raw(a)
+func (t *Tracker) start(a *arrival) bool {
+	t.run, t.first, t.base = a.run, a.at, t.raw(a)
+	if t.started = t.agree(); !t.started {
+		return false
+	}
 	t.watch = cadence.New(a.at)
 	if t.end != nil && t.end.Run != a.run {
 		t.end = nil
 	}
+	return true
 }
 
 // raw is an arrival's time less the one in its header, modulo 2^timeBits ns.
@@ -260,9 +266,7 @@ func (t *Tracker) wrap(ns int64) int64 {
 // flow finds or makes the state of a flow; nil if there are too many.
 func (t *Tracker) flow(number uint16, from probe.Source) *flow {
 	if t.config.Format == probe.Native {
-		if more := int(number) + 1 - len(t.numbered); more > 0 {
-			t.numbered = append(t.numbered, make([]*flow, more)...)
-		}
+		t.makeRoom(number)
 		if t.numbered[number] == nil {
 			t.numbered[number] = newFlow()
 			t.numbered[number].number = number
@@ -283,6 +287,13 @@ func (t *Tracker) flow(number uint16, from probe.Source) *flow {
 	}
 	t.recent = f
 	return f
+}
+
+// makeRoom makes the table of numbered flows long enough for one.
+func (t *Tracker) makeRoom(number uint16) {
+	if more := int(number) + 1 - len(t.numbered); more > 0 {
+		t.numbered = append(t.numbered, make([]*flow, more)...)
+	}
 }
 
 // enter makes a flow count.
