@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -44,6 +46,7 @@ type IPerf2Listener struct {
 	conn   *net.UDPConn
 	device string
 	window int
+	group  bool // whose datagrams the kernel gives to this socket and to the flows'
 	ready  []*IPerf2Flow
 	fresh  []*IPerf2Flow // with a socket, but not settled
 	queue  []received    // came to the socket of a flow that is another's
@@ -87,7 +90,7 @@ func ListenIPerf2(ctx context.Context, local netip.AddrPort, device string, sour
 	if err != nil {
 		return nil, err
 	}
-	l := &IPerf2Listener{conn: conn.(*net.UDPConn), device: device, window: window, flows: map[netip.AddrPort]*IPerf2Flow{}}
+	l := &IPerf2Listener{conn: conn.(*net.UDPConn), device: device, window: window, group: local.Addr().IsMulticast(), flows: map[netip.AddrPort]*IPerf2Flow{}}
 	if local.Addr().Is4() {
 		err = ipv4.NewPacketConn(l.conn).SetControlMessage(ipv4.FlagDst, true)
 	} else {
@@ -190,7 +193,9 @@ func (l *IPerf2Listener) Accept(ctx context.Context) (*IPerf2Flow, error) {
 func (l *IPerf2Listener) take(ctx context.Context, r received) error {
 	from := netip.AddrPortFrom(r.from.Addr().Unmap(), r.from.Port())
 	if f, room := l.known(from); f != nil {
-		f.add(r.payload)
+		if !l.group {
+			f.add(r.payload)
+		}
 		return nil
 	} else if !room || !iperf2.Opens(r.payload) {
 		return nil
@@ -207,7 +212,36 @@ func (l *IPerf2Listener) take(ctx context.Context, r received) error {
 	l.flows[from] = f
 	l.mu.Unlock()
 	l.fresh = append(l.fresh, f)
+	if err := l.before(f); err != nil {
+		return err
+	}
 	return l.rescue(f, r.to)
+}
+
+// before takes what came of a flow to the listener before the flow had a socket:
+// it is older than what that socket holds.
+func (l *IPerf2Listener) before(f *IPerf2Flow) error {
+	b, control := make([]byte, 1<<16), make([]byte, 256)
+	for i := 0; i < rescueMost && waits(l.conn); i++ {
+		n, nc, _, from, err := l.conn.ReadMsgUDPAddrPort(b, control)
+		if err != nil {
+			return unlessLate(err)
+		}
+		if netip.AddrPortFrom(from.Addr().Unmap(), from.Port()) == f.from {
+			f.add(b[:n])
+		} else {
+			l.queue = append(l.queue, received{append([]byte(nil), b[:n]...), from, destination(control[:nc])})
+		}
+	}
+	return nil
+}
+
+// unlessLate is an error, but for a deadline that passed.
+func unlessLate(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
 }
 
 // rescue takes what came to the socket of a flow before it was connected: until
@@ -219,10 +253,11 @@ func (l *IPerf2Listener) rescue(f *IPerf2Flow, to netip.Addr) error {
 		if err != nil || !from.IsValid() {
 			return err
 		}
-		if from == f.from {
-			f.add(b[:n])
-		} else {
+		switch {
+		case from != f.from:
 			l.queue = append(l.queue, received{append([]byte(nil), b[:n]...), from, to})
+		case !l.group || !f.has(b[:n]):
+			f.add(b[:n])
 		}
 	}
 	return nil
@@ -266,6 +301,13 @@ func (f *IPerf2Flow) add(b []byte) {
 		head := append([]byte(nil), b[:min(len(b), probe.IPerf2.Size())]...)
 		f.stray = append(f.stray, stray{head, len(b), linux.Monotonic()})
 	}
+}
+
+// has says whether a datagram came to the listener.
+func (f *IPerf2Flow) has(b []byte) bool {
+	f.listener.mu.Lock()
+	defer f.listener.mu.Unlock()
+	return slices.ContainsFunc(f.stray, func(s stray) bool { return bytes.HasPrefix(b, s.payload) })
 }
 
 // count hands what came to the listener to the flow's account, and says how much

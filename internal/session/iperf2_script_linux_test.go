@@ -115,7 +115,7 @@ func TestIPerf2CountsKnownNumbers(t *testing.T) {
 // scriptedReport waits for the report, and repeats the FIN as old releases do.
 func scriptedReport(c net.Conn, fin []byte) (*iperf2.Report, error) {
 	b := make([]byte, 2000)
-	for range 10 {
+	for range 40 { // a busy machine takes its time
 		if err := c.SetReadDeadline(time.Now().Add(250 * time.Millisecond)); err != nil {
 			return nil, err
 		}
@@ -215,7 +215,7 @@ func TestIPerf2Multicast(t *testing.T) {
 		case !c.heard && len(came) == 0:
 		case !c.heard || len(came) != 1:
 			t.Errorf("%+v: %d tests at the receiver", c, len(came))
-		case came[0].Receiver.Unique != 60 || came[0].Receiver.Lost != 0 || came[0].Receiver.LossIsLowerBound:
+		case came[0].Receiver.Unique != 60 || came[0].Receiver.Lost != 0 || came[0].Receiver.LossIsLowerBound || came[0].Receiver.Duplicates != 0:
 			t.Errorf("%+v: received %+v", c, came[0].Receiver.ArrivedPackets)
 		}
 	}
