@@ -38,7 +38,7 @@ func (a *iperf3Args) serve(ctx context.Context, stdio Stdio) error {
 }
 
 func (a *iperf3Args) serveConfig(ctx context.Context) (serve.Config, error) {
-	c := serve.Config{Version: version(), Interval: a.interval, MaxRate: a.rateLimit, MaxDuration: a.maxDuration}
+	c := serve.Config{Version: version(), Interval: a.interval, MaxRate: a.rateLimit, MaxDuration: a.maxDuration, MaxTests: 1}
 	if a.oneOff {
 		c.Tests = 1
 	}
@@ -70,16 +70,15 @@ type iperf3Server struct {
 // Listening says that the server waits.
 func (s *iperf3Server) Listening(at netip.AddrPort) {
 	s.port = int(at.Port())
-	if !s.args.json {
-		_ = newIPerf3Output(s.args, s.stdio).text.Program()
-		s.await(1)
-	}
+	s.await(1)
 }
 
 // await says for which test the server waits.
 func (s *iperf3Server) await(number int) {
 	if !s.args.json {
-		_ = newIPerf3Output(s.args, s.stdio).text.Listening(s.port, number)
+		text := newIPerf3Output(s.args, s.stdio).text
+		_ = text.Program()
+		_ = text.Listening(s.port, number)
 	}
 }
 
