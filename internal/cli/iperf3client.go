@@ -81,7 +81,11 @@ func (a *iperf3Args) request() (*plan.TestRequest, error) {
 	if h, dev, ok := strings.Cut(a.client, "%"); ok && !strings.Contains(h, ":") {
 		host, device = h, dev
 	}
-	pattern, err := probe.ParsePattern(iperf3Pattern)
+	name := "random" // as iperf3 does, too
+	if a.repeating {
+		name = "ramp"
+	}
+	pattern, err := probe.ParsePattern(name)
 	if err != nil {
 		return nil, err
 	}
@@ -92,12 +96,12 @@ func (a *iperf3Args) request() (*plan.TestRequest, error) {
 			Layer: units.L4, Duration: a.duration, Bytes: a.bytes, Flows: a.parallel, Burst: a.burst,
 			Path: auto, Window: a.window, Pattern: pattern, TOS: a.tos,
 		},
-		TCP: !a.udp, Reverse: a.reverse, Bidir: a.bidir, RX: auto, PatternName: iperf3Pattern,
+		TCP: !a.udp, Reverse: a.reverse, Bidir: a.bidir, RX: auto, PatternName: name,
 		Omit: a.omit, MSS: a.mss, Congestion: a.congestion, NoDelay: a.noDelay, Pace: a.fqRate / 8,
-		ConnectPatience: a.connectTimeout, ClientPort: a.cport,
+		ConnectPatience: a.connectTimeout, ClientPort: a.cport, UserTimeout: a.sndTimeout,
 		Extra: iperf3.Params{
 			Title: a.title, ExtraData: a.extraData,
-			PacingTimer: int(a.pacingTimer.Microseconds()), ZeroCopy: a.zeroCopy,
+			PacingTimer: int(a.pacingTimer.Microseconds()), ZeroCopy: a.zeroCopy, Repeating: a.repeating,
 		},
 	}
 	if a.rate != 0 {
@@ -113,10 +117,6 @@ func (a *iperf3Args) request() (*plan.TestRequest, error) {
 	}
 	return r, a.logIn(r)
 }
-
-// iperf3Pattern is what fills datagrams, as iperf3 does without
-// --repeating-payload.
-const iperf3Pattern = "random"
 
 // logIn adds the user's name and password, which stands in IPERF3_PASSWORD.
 func (a *iperf3Args) logIn(r *plan.TestRequest) error {

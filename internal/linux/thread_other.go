@@ -14,6 +14,11 @@ func Realtime() (undo func(), err error) {
 	return nil, fmt.Errorf("real-time priority on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
+// PinProcess is not supported here.
+func PinProcess(int) error {
+	return fmt.Errorf("a process kept to one CPU on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
 // ThreadCPU is unknown here.
 func ThreadCPU() (user, system time.Duration, ok bool) { return 0, 0, false }
 
