@@ -45,6 +45,9 @@ func (a *iperf3Args) test(ctx context.Context, stdio Stdio) error {
 
 // iperf3Error words an error with the beginning that scripts know.
 func iperf3Error(err error) string {
+	if errors.Is(err, session.ErrBusy) {
+		return "the server is busy running a test. try again later"
+	}
 	msg := oneLine(err.Error())
 	var dial *net.OpError
 	var name *net.DNSError

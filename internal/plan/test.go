@@ -40,10 +40,10 @@ type TestRequest struct {
 	ClientPort int // of the first stream; 0 for any
 	// UserTimeout is how long what TCP sent may stay unacknowledged; 0 for the system's.
 	UserTimeout time.Duration
-	Counters32 bool
-	Login      *iperf3.Login // with Key
-	Key        LoginKey
-	Extra      iperf3.Params // keys of iperf3 that are passed on as they are: title, extra data, server output
+	Counters32  bool
+	Login       *iperf3.Login // with Key
+	Key         LoginKey
+	Extra       iperf3.Params // keys of iperf3 that are passed on as they are: title, extra data, server output
 }
 
 // A LoginKey encrypts a login for a server.
