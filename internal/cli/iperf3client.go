@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"linerate/internal/iperf3"
@@ -49,9 +50,10 @@ func iperf3Error(err error) string {
 		return "the server is busy running a test. try again later"
 	}
 	msg := oneLine(err.Error())
-	var dial *net.OpError
+	var peer *plan.PeerError
+	var errno syscall.Errno
 	var name *net.DNSError
-	if errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &name) {
+	if errors.As(err, &peer) && errors.As(err, &errno) || errors.As(err, &name) {
 		return "unable to connect to server: " + msg
 	}
 	return msg
