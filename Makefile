@@ -22,11 +22,22 @@ demo: $(BIN)
 # What the tests drive: captures, stock peers, a C compiler for the race detector.
 deps:
 	@.ci/deps gcc:gcc tcpdump:tcpdump tshark:tshark iperf:iperf iperf3:iperf3 ip:iproute2 tc:iproute2 \
-		ethtool:ethtool nft:nftables ping:iputils-ping pgrep:procps
+		ethtool:ethtool nft:nftables ping:iputils-ping pgrep:procps \
+		qemu-aarch64-static:qemu-user-static qemu-arm-static:qemu-user-static
+
+# Packages that need nothing but a processor, so that another machine's can be
+# emulated, and their tests that are too much for that.
+PURE  := ./gen/frame ./gen/pace ./internal/cadence ./internal/iperf2 ./internal/probe ./internal/units ./rx/track
+HEAVY := Alloc|Bounded|Load|Many|Million|Model|Most|Tshark
 
 test: deps $(BIN)
 	@{ CGO_ENABLED=1 $(GO) test -race -json -p 1 -timeout 10m ./... ; \
-	   $(GO) test -json -p 1 -timeout 10m -run 'Alloc' ./... ; } 2>&1 | $(GO) run ./internal/tally
+	   $(GO) test -json -p 1 -timeout 10m -run 'Alloc' ./... ; \
+	   GOARCH=arm64 $(GO) test -json -exec qemu-aarch64-static -skip '$(HEAVY)' $(PURE) ; \
+	   GOARCH=arm $(GO) test -json -exec qemu-arm-static -skip '$(HEAVY)' $(PURE) ; \
+	   GOARCH=386 $(GO) test -json -p 1 $(PURE) ./internal/linux ./internal/tcp ; \
+	   GOARCH=386 $(GO) test -json -p 1 -run 'TestVLAN|TestSizeMix|TestTaken|TestFilter|TestIntervalsAddUp' ./gen ./rx ./internal/session ; \
+	   $(GO) test -json -tags foreign -run 'Foreign' ./cmd/linerate ; } 2>&1 | $(GO) run ./internal/tally
 
 lint:
 	$(GO) vet ./...

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"linerate/internal/linux"
 )
 
 // newIPerf3 is the command that stands in for iperf3. Its flags are another
@@ -39,6 +41,21 @@ func runIPerf3(ctx context.Context, args []string, stdio Stdio) error {
 		_, err = fmt.Fprintf(stdio.Out, "%s\n%s\n", iperf3Says(), systemName())
 		return err
 	}
+	daemon := thisDaemon()
+	switch {
+	case daemon != nil:
+		stdio.Err = daemon.starter
+	case a.daemon:
+		if err := startDaemon(); err != nil {
+			return failIPerf3(stdio, err)
+		}
+		return nil
+	}
+	if a.affinity >= 0 {
+		if err := linux.PinProcess(a.affinity); err != nil {
+			return failIPerf3(stdio, fmt.Errorf("--affinity: %w", err))
+		}
+	}
 	if a.logFile != "" {
 		f, err := os.OpenFile(a.logFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 		if err != nil {
@@ -54,13 +71,16 @@ func runIPerf3(ctx context.Context, args []string, stdio Stdio) error {
 		defer os.Remove(a.pidFile)
 	}
 	if a.server {
-		return a.serve(ctx, stdio)
+		return a.serve(ctx, stdio, daemon)
 	}
 	return a.test(ctx, stdio)
 }
 
+// iperf3ErrorPrefix is what iperf3's errors begin with.
+const iperf3ErrorPrefix = "iperf3: error - "
+
 // failIPerf3 prints an error as iperf3 does and ends the program with status 1.
 func failIPerf3(stdio Stdio, err error) error {
-	fmt.Fprintf(stdio.Err, "iperf3: error - %s\n", oneLine(err.Error()))
+	fmt.Fprintf(stdio.Err, "%s%s\n", iperf3ErrorPrefix, oneLine(err.Error()))
 	return &exitError{status: exitFailed}
 }

@@ -27,13 +27,19 @@ var masks = []struct {
 	{regexp.MustCompile(`0 +`), "0 "},
 }
 
-// layoutOf is the layout of iperf3's text; rows of one kind count once, as a busy
-// machine may add one.
+// layoutOf is the layout of iperf3's text; lines of one kind count once, as a busy
+// machine may add an interval. One in which nothing moved does not count at all.
 func layoutOf(text string) []string {
 	for _, m := range masks {
 		text = m.re.ReplaceAllString(text, m.with)
 	}
-	return slices.Compact(strings.Split(text, "\n"))
+	var kinds []string
+	for line := range strings.Lines(text) {
+		if !slices.Contains(kinds, line) && !strings.Contains(line, " 0 Bytes 0 bits/sec") {
+			kinds = append(kinds, line)
+		}
+	}
+	return kinds
 }
 
 // layout OURS STOCK wants two files of iperf3's text to be laid out alike.

@@ -11,7 +11,7 @@ import (
 
 // asked is a client of nothing but defaults.
 func asked(change func(*iperf3Args)) iperf3Args {
-	a := iperf3Args{client: "h", port: 5201, interval: time.Second}
+	a := iperf3Args{client: "h", port: 5201, interval: time.Second, affinity: -1}
 	a.duration, a.parallel, a.skew = 10*time.Second, 1, 10*time.Second
 	if change != nil {
 		change(&a)
@@ -49,8 +49,14 @@ func TestIPerf3Grammar(t *testing.T) {
 		"-c h -O 2 -P 4 --bidir -Z -N -C cubic --fq-rate 1G": asked(func(a *iperf3Args) {
 			a.omit, a.parallel, a.bidir, a.zeroCopy, a.noDelay, a.congestion, a.fqRate = 2*time.Second, 4, true, true, true, "cubic", 1e9
 		}),
+		"-c h -A 1 --cntl-ka --snd-timeout 500 --repeating-payload": asked(func(a *iperf3Args) {
+			a.affinity, a.sndTimeout, a.repeating = 1, 500*time.Millisecond, true
+		}),
 		"-c h extra words": asked(nil),
 		"-s":               asked(func(a *iperf3Args) { a.client, a.server = "", true }),
+		"-s -D -I f": asked(func(a *iperf3Args) {
+			a.client, a.server, a.daemon, a.pidFile = "", true, true, "f"
+		}),
 		"-s1 -p 7 -J --server-bitrate-limit 1G/3 --idle-timeout 60": asked(func(a *iperf3Args) {
 			a.client, a.server, a.oneOff, a.port, a.json = "", true, true, 7, true
 			a.rateLimit, a.rateOver, a.idleTimeout = 1e9, 3*time.Second, time.Minute
@@ -101,13 +107,18 @@ func TestIPerf3RefusesInStocksWords(t *testing.T) {
 		"-c":                          "option requires an argument -- 'c'",
 		"-c x --bytes":                "option '--bytes' requires an argument",
 		// Stock takes these for something else without a word.
-		"-c x -t abc":          `|parameter error - --time: "abc" is not a whole number`,
-		"-c x -b 1Q":           `|parameter error - --bitrate: "1Q" is not a count; write a whole number such as 1000, 250k or 1.5M`,
-		"-c x -P 0":            "|parameter error - number of parallel streams must be a number of at least 1",
-		"-c x -t 0":            "|parameter error - --time: linerate wants an end, of at least 1 second",
-		"-c x -b 1M/10":        "|parameter error - --bitrate: packets of a burst are of UDP alone",
-		"-c x -u --fq-rate 1M": "|parameter error - --fq-rate is of TCP alone: over UDP every packet is paced",
-		"-c x -4 -6":           "|parameter error - -4 and -6 contradict each other",
+		"-c x -t abc":             `|parameter error - --time: "abc" is not a whole number`,
+		"-c x -b 1Q":              `|parameter error - --bitrate: "1Q" is not a count; write a whole number such as 1000, 250k or 1.5M`,
+		"-c x -P 0":               "|parameter error - number of parallel streams must be a number of at least 1",
+		"-c x -t 0":               "|parameter error - --time: linerate wants an end: take -t 86400, and stop the test with Ctrl-C",
+		"-c x -b 1M/10":           "|parameter error - --bitrate: packets of a burst are of UDP alone",
+		"-c x -u --fq-rate 1M":    "|parameter error - --fq-rate is of TCP alone: over UDP every packet is paced",
+		"-c x -A 1,2":             "|parameter error - --affinity: linerate keeps its own end to a CPU alone: start the server with an -A of its own",
+		"-c x -A abc":             "|parameter error - affinity must be the number of a CPU",
+		"-c x --cntl-ka=5/1/3":    "|parameter error - --cntl-ka: linerate keeps the control connection alive by times of its own: leave the numbers out",
+		"-c x -u --snd-timeout 9": "|parameter error - --snd-timeout is of TCP alone: nothing acknowledges UDP",
+		"-c x -D":                 "parameter error - some option you are trying to set is server only| (--daemon)",
+		"-c x -4 -6":              "|parameter error - -4 and -6 contradict each other",
 	} {
 		_, err := parseIPerf3(strings.Fields(line))
 		if err == nil {

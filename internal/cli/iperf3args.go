@@ -25,6 +25,7 @@ type iperf3Args struct {
 	logFile    string // to be appended to in place of standard output
 	timestamps string // strftime(3) before each line
 	pkcs1      bool   // pad a login as versions before 3.17 do
+	affinity   int    // the one CPU to run on; -1 for any
 
 	iperf3ClientArgs
 	iperf3ServerArgs
@@ -53,12 +54,15 @@ type iperf3ClientArgs struct {
 	omit           time.Duration
 	title          string
 	extraData      string
+	repeating      bool          // fill blocks with a pattern that repeats
+	sndTimeout     time.Duration // of unacknowledged data of TCP; 0 for the system's
 	username       string
 	publicKey      string // path
 }
 
 // iperf3ServerArgs is what only a server can ask for.
 type iperf3ServerArgs struct {
+	daemon      bool // leave the terminal
 	oneOff      bool
 	rateLimit   uint64        // bit/s of all streams of a test
 	rateOver    time.Duration // over which the limit is a mean; default 5 s

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"linerate/internal/iperf3"
@@ -45,10 +46,14 @@ func (a *iperf3Args) test(ctx context.Context, stdio Stdio) error {
 
 // iperf3Error words an error with the beginning that scripts know.
 func iperf3Error(err error) string {
+	if errors.Is(err, session.ErrBusy) {
+		return "the server is busy running a test. try again later"
+	}
 	msg := oneLine(err.Error())
-	var dial *net.OpError
+	var peer *plan.PeerError
+	var errno syscall.Errno
 	var name *net.DNSError
-	if errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &name) {
+	if errors.As(err, &peer) && errors.As(err, &errno) || errors.As(err, &name) {
 		return "unable to connect to server: " + msg
 	}
 	return msg
@@ -81,7 +86,11 @@ func (a *iperf3Args) request() (*plan.TestRequest, error) {
 	if h, dev, ok := strings.Cut(a.client, "%"); ok && !strings.Contains(h, ":") {
 		host, device = h, dev
 	}
-	pattern, err := probe.ParsePattern(iperf3Pattern)
+	name := "random" // as iperf3 does, too
+	if a.repeating {
+		name = "ramp"
+	}
+	pattern, err := probe.ParsePattern(name)
 	if err != nil {
 		return nil, err
 	}
@@ -92,12 +101,12 @@ func (a *iperf3Args) request() (*plan.TestRequest, error) {
 			Layer: units.L4, Duration: a.duration, Bytes: a.bytes, Flows: a.parallel, Burst: a.burst,
 			Path: auto, Window: a.window, Pattern: pattern, TOS: a.tos,
 		},
-		TCP: !a.udp, Reverse: a.reverse, Bidir: a.bidir, RX: auto, PatternName: iperf3Pattern,
+		TCP: !a.udp, Reverse: a.reverse, Bidir: a.bidir, RX: auto, PatternName: name,
 		Omit: a.omit, MSS: a.mss, Congestion: a.congestion, NoDelay: a.noDelay, Pace: a.fqRate / 8,
-		ConnectPatience: a.connectTimeout, ClientPort: a.cport,
+		ConnectPatience: a.connectTimeout, ClientPort: a.cport, UserTimeout: a.sndTimeout,
 		Extra: iperf3.Params{
 			Title: a.title, ExtraData: a.extraData,
-			PacingTimer: int(a.pacingTimer.Microseconds()), ZeroCopy: a.zeroCopy,
+			PacingTimer: int(a.pacingTimer.Microseconds()), ZeroCopy: a.zeroCopy, Repeating: a.repeating,
 		},
 	}
 	if a.rate != 0 {
@@ -113,10 +122,6 @@ func (a *iperf3Args) request() (*plan.TestRequest, error) {
 	}
 	return r, a.logIn(r)
 }
-
-// iperf3Pattern is what fills datagrams, as iperf3 does without
-// --repeating-payload.
-const iperf3Pattern = "random"
 
 // logIn adds the user's name and password, which stands in IPERF3_PASSWORD.
 func (a *iperf3Args) logIn(r *plan.TestRequest) error {

@@ -17,11 +17,11 @@ var (
 	iperf3ClientOnly = []string{
 		"udp", "connect-timeout", "bitrate", "pacing-timer", "fq-rate", "time", "bytes", "blockcount", "length", "cport",
 		"parallel", "reverse", "bidir", "window", "congestion", "set-mss", "no-delay", "tos", "dscp", "zerocopy", "omit",
-		"title", "extra-data", "udp-counters-64bit", "dont-fragment", "username",
+		"title", "extra-data", "udp-counters-64bit", "dont-fragment", "repeating-payload", "snd-timeout", "username",
 		"rsa-public-key-path",
 	}
 	iperf3ServerOnly = []string{
-		"one-off", "server-bitrate-limit", "server-max-duration", "idle-timeout", "rsa-private-key-path",
+		"daemon", "one-off", "server-bitrate-limit", "server-max-duration", "idle-timeout", "rsa-private-key-path",
 		"authorized-users-path", "time-skew-threshold",
 	}
 )
@@ -31,10 +31,10 @@ var iperf3Lacking = []struct {
 	name, short string
 	bare        bool // takes no value
 }{
-	{"file", "F", false}, {"affinity", "A", false}, {"daemon", "D", true}, {"debug", "d", true},
+	{"file", "F", false}, {"debug", "d", true},
 	{"sctp", "", true}, {"xbind", "X", false}, {"nstreams", "", false}, {"flowlabel", "L", false},
-	{"mptcp", "m", true}, {"skip-rx-copy", "", true}, {"gsro", "", true}, {"cntl-ka", "", true},
-	{"repeating-payload", "", true}, {"get-server-output", "", true}, {"rcv-timeout", "", false}, {"snd-timeout", "", false},
+	{"mptcp", "m", true}, {"skip-rx-copy", "", true}, {"gsro", "", true},
+	{"get-server-output", "", true}, {"rcv-timeout", "", false},
 }
 
 // iperf3Flags are the flags of iperf3's grammar, which fill in a.
@@ -102,12 +102,30 @@ func (a *iperf3Args) addBoth(f *pflag.FlagSet) {
 	f.StringVarP(&a.pidFile, "pidfile", "I", "", "")
 	f.StringVar(&a.logFile, "logfile", "", "")
 	f.Bool("forceflush", false, "") // every line is written at once in any case
+	iperf3Flag(f, &a.affinity, "affinity", "A", "-1", func(s string) (int, error) {
+		if strings.Contains(s, ",") {
+			return 0, refuse("--affinity: linerate keeps its own end to a CPU alone: start the server with an -A of its own")
+		}
+		n, err := strconv.Atoi(s)
+		if err != nil || n < -1 || n > 1024 {
+			err = refuse("affinity must be the number of a CPU")
+		}
+		return n, err
+	})
+	iperf3Flag(f, new(string), "cntl-ka", "", "", func(s string) (string, error) {
+		if strings.TrimSpace(s) != "" {
+			return "", refuse("--cntl-ka: linerate keeps the control connection alive by times of its own: leave the numbers out")
+		}
+		return s, nil
+	})
+	f.Lookup("cntl-ka").NoOptDefVal = " "
 	f.StringVar(&a.timestamps, "timestamps", "", "")
 	f.Lookup("timestamps").NoOptDefVal = "%c "
 	f.BoolVar(&a.pkcs1, "use-pkcs1-padding", false, "")
 }
 
 func (a *iperf3Args) addServer(f *pflag.FlagSet) {
+	f.BoolVarP(&a.daemon, "daemon", "D", false, "")
 	f.BoolVarP(&a.oneOff, "one-off", "1", false, "")
 	iperf3Flag(f, &a.rateLimit, "server-bitrate-limit", "", "", func(s string) (uint64, error) {
 		rate, over, given := strings.Cut(s, "/")
@@ -175,6 +193,8 @@ func (a *iperf3Args) addClient(f *pflag.FlagSet) {
 	f.StringVar(&a.extraData, "extra-data", "", "")
 	f.Bool("udp-counters-64bit", false, "") // they are always asked for
 	f.Bool("dont-fragment", false, "")      // no datagram is ever fragmented
+	f.BoolVar(&a.repeating, "repeating-payload", false, "")
+	iperf3Flag(f, &a.sndTimeout, "snd-timeout", "", "", milliseconds(0, 86400*time.Second, "send timeout value is incorrect or not in range"))
 	f.StringVar(&a.username, "username", "", "")
 	f.StringVar(&a.publicKey, "rsa-public-key-path", "", "")
 }

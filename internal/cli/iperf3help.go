@@ -26,11 +26,14 @@ Server or Client:
   --forceflush              flush output at every interval, which is always done
   --timestamps<=format>     emit a timestamp at the start of each output line
                             (optional "=" and format string as per strftime(3))
+  -A, --affinity n          run on CPU n alone
+  --cntl-ka                 keep the control connection alive, which is always done
   --use-pkcs1-padding       pad a login as versions before 3.17 do
   -v, --version             show version information and quit
   -h, --help                show this message and quit
 Server specific:
   -s, --server              run in server mode
+  -D, --daemon              run the server as a daemon
   -1, --one-off             handle one client connection then exit
   --server-bitrate-limit #[KMG][/#]   server's total bit rate limit (default 0 = no limit)
                             (optional slash and number of secs interval for averaging
@@ -81,6 +84,9 @@ Client specific:
   --extra-data str          data string to include in client and server JSON
   --udp-counters-64bit      use 64-bit counters in UDP test packets
   --dont-fragment           set IPv4 Don't Fragment flag
+  --repeating-payload       use a repeating pattern in the payload, instead of random bytes
+  --snd-timeout #           timeout for unacknowledged TCP data
+                            (in ms, default is the system's)
   --username                username for authentication
   --rsa-public-key-path     path to the RSA public key used to encrypt
                             authentication credentials

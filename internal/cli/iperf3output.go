@@ -105,7 +105,7 @@ func (o *iperf3Output) finish(r *result.Report) error {
 	case iperf3Interrupted:
 		fmt.Fprintf(o.stdio.Err, "iperf3: %s\n", r.Error)
 	default:
-		fmt.Fprintf(o.stdio.Err, "iperf3: error - %s\n", r.Error)
+		fmt.Fprintf(o.stdio.Err, "%s%s\n", iperf3ErrorPrefix, r.Error)
 	}
 	return nil
 }

@@ -37,8 +37,8 @@ func shown(t *testing.T, words, failure string) (stdout, stderr string) {
 func TestIPerf3OutputAsText(t *testing.T) {
 	out, errs := shown(t, "-u", "the peer went away")
 	for _, want := range []string{
-		"Connecting to host h, port 5201\n[  1] local ::1 port 5 connected to ::1 port 5201\n",
-		"[  1]   0.00-1.00   sec  1.41 KBytes  11.6 Kbits/sec  1  \n",
+		"Connecting to host h, port 5201\n[  5] local ::1 port 5 connected to ::1 port 5201\n",
+		"[  5]   0.00-1.00   sec  1.41 KBytes  11.6 Kbits/sec  1  \n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s\nwant %s", out, want)

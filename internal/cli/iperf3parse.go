@@ -101,11 +101,13 @@ func (a *iperf3Args) checkClient(given func(string) bool) error {
 	case a.udp && given("length") && (a.length < 16 || a.length > 65507):
 		return refuse("block size invalid (minimum = 16 bytes, maximum = 65507 bytes)")
 	case given("time") && a.duration == 0:
-		return refuse("--time: linerate wants an end, of at least 1 second")
+		return refuse("--time: linerate wants an end: take -t 86400, and stop the test with Ctrl-C")
 	case a.burst != 0 && !a.udp:
 		return refuse("--bitrate: packets of a burst are of UDP alone")
 	case a.fqRate != 0 && a.udp:
 		return refuse("--fq-rate is of TCP alone: over UDP every packet is paced")
+	case a.sndTimeout != 0 && a.udp:
+		return refuse("--snd-timeout is of TCP alone: nothing acknowledges UDP")
 	case (a.username == "") != (a.publicKey == ""):
 		return refuse("you must specify a username, password, and path to a valid RSA public key")
 	}

@@ -16,13 +16,14 @@ import (
 	"linerate/internal/session"
 )
 
-// serve runs a server until it is stopped, or with -1 for one test.
-func (a *iperf3Args) serve(ctx context.Context, stdio Stdio) error {
+// serve runs a server until it is stopped, or with -1 for one test. The daemon is nil
+// for a server on a terminal.
+func (a *iperf3Args) serve(ctx context.Context, stdio Stdio, daemon *daemon) error {
 	c, err := a.serveConfig(ctx)
 	if err != nil {
 		return failIPerf3(stdio, err)
 	}
-	o := &iperf3Server{args: a, stdio: stdio, tests: make(map[int]*iperf3Output)}
+	o := &iperf3Server{args: a, stdio: stdio, daemon: daemon, tests: make(map[int]*iperf3Output)}
 	s, err := serve.Open(ctx, c, o)
 	if err != nil {
 		return failIPerf3(stdio, fmt.Errorf("unable to start listener for connections: %w", err))
@@ -38,7 +39,7 @@ func (a *iperf3Args) serve(ctx context.Context, stdio Stdio) error {
 }
 
 func (a *iperf3Args) serveConfig(ctx context.Context) (serve.Config, error) {
-	c := serve.Config{Version: version(), Interval: a.interval, MaxRate: a.rateLimit, MaxDuration: a.maxDuration}
+	c := serve.Config{Version: version(), Interval: a.interval, MaxRate: a.rateLimit, MaxDuration: a.maxDuration, MaxTests: 1}
 	if a.oneOff {
 		c.Tests = 1
 	}
@@ -56,12 +57,13 @@ func (a *iperf3Args) serveConfig(ctx context.Context) (serve.Config, error) {
 	return c, err
 }
 
-// iperf3Server shows the tests of a server. Many may run at once; each call
-// prints whole lines.
+// iperf3Server shows the tests of a server, of which one runs at a time.
 type iperf3Server struct {
 	args  *iperf3Args
 	stdio Stdio
 	port  int
+
+	daemon *daemon // nil for none
 
 	mu    sync.Mutex
 	tests map[int]*iperf3Output // by number
@@ -70,16 +72,16 @@ type iperf3Server struct {
 // Listening says that the server waits.
 func (s *iperf3Server) Listening(at netip.AddrPort) {
 	s.port = int(at.Port())
-	if !s.args.json {
-		_ = newIPerf3Output(s.args, s.stdio).text.Program()
-		s.await(1)
-	}
+	s.daemon.listens()
+	s.await(1)
 }
 
 // await says for which test the server waits.
 func (s *iperf3Server) await(number int) {
 	if !s.args.json {
-		_ = newIPerf3Output(s.args, s.stdio).text.Listening(s.port, number)
+		text := newIPerf3Output(s.args, s.stdio).text
+		_ = text.Program()
+		_ = text.Listening(s.port, number)
 	}
 }
 

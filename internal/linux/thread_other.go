@@ -22,6 +22,11 @@ func Pin(int) (undo func(), err error) {
 // MayRunOn leaves to Pin what is unknown here.
 func MayRunOn(int) bool { return true }
 
+// PinProcess is not supported here.
+func PinProcess(int) error {
+	return fmt.Errorf("a process kept to one CPU on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
 // ThreadCPU is unknown here.
 func ThreadCPU() (user, system time.Duration, ok bool) { return 0, 0, false }
 

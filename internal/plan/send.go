@@ -269,7 +269,9 @@ func (s *Send) headers(ctx context.Context, r *SendRequest, to *destination) (fr
 		// Asked for now, so that no packet waits for the answer or is reordered by it.
 		if to.route.Link.Ethernet && !to.route.Local {
 			_, err := nextHop(ctx, to.addr, to.route)
-			return h, err
+			if err != nil && !errors.Is(err, errors.ErrUnsupported) { // then the kernel asks by itself
+				return h, err
+			}
 		}
 		return h, nil
 	}

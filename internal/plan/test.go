@@ -43,10 +43,12 @@ type TestRequest struct {
 	// Stock asks for nothing but what iperf3 itself knows, whoever the peer is.
 	Stock      bool
 	ClientPort int // of the first stream; 0 for any
-	Counters32 bool
-	Login      *iperf3.Login // with Key
-	Key        LoginKey
-	Extra      iperf3.Params // keys of iperf3 that are passed on as they are: title, extra data, server output
+	// UserTimeout is how long what TCP sent may stay unacknowledged; 0 for the system's.
+	UserTimeout time.Duration
+	Counters32  bool
+	Login       *iperf3.Login // with Key
+	Key         LoginKey
+	Extra       iperf3.Params // keys of iperf3 that are passed on as they are: title, extra data, server output
 }
 
 // A LoginKey encrypts a login for a server.
@@ -334,5 +336,6 @@ func (t *Test) SocketOptions() tcp.Options {
 	r := &t.Request
 	return tcp.Options{
 		Window: r.Window, MSS: r.MSS, Congestion: r.Congestion, NoDelay: r.NoDelay, TOS: r.TOS, TTL: r.TTL, Pace: r.Pace, Device: t.Device,
+		UserTimeout: r.UserTimeout,
 	}
 }

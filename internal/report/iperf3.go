@@ -26,30 +26,22 @@ type IPerf3 struct {
 	Host string
 	Port int
 
-	Sockets                     []int // file descriptors, in order of the report's Streams; nil where unknown
-	ControlMSS                  int   // bytes
-	MSSAsked                    bool  // Config.MSS was asked for
-	BlockAsked                  bool  // Block was asked for
-	Block                       int   // bytes of one write or read, where the report's PayloadBytes do not tell
+	MSSAsked                    bool // Config.MSS was asked for
+	BlockAsked                  bool // Block was asked for
+	Block                       int  // bytes of one write or read, where the report's PayloadBytes do not tell
 	Blocks                      uint64
 	FQRate                      uint64 // bit/s that the kernel paces each stream to; 0 for no limit
 	Interval                    float64
 	BufferAsked, SndBuf, RcvBuf int // bytes, as SO_SNDBUF and SO_RCVBUF tell them
 
-	PeerCongestion   string // TCP's, of the other end
 	Title, ExtraData string
 	ServerText       string          // of --get-server-output
 	ServerJSON       json.RawMessage // the same, of a server with -J
 }
 
-// socket is what stands for stream i of a report: its file descriptor, or else
-// its number in the protocol.
-func (f *IPerf3) socket(r *result.Report, i int) int {
-	if i < len(f.Sockets) {
-		return f.Sockets[i]
-	}
-	return r.Streams[i].ID
-}
+// socket is what stands for stream i of a report. In iperf3 it is the stream's file
+// descriptor: 5 of the first, and then as a rule the next but one.
+func socket(i int) int { return 5 + 2*i }
 
 // A lane is one direction of a test, as this end sees it.
 type lane struct {
@@ -72,16 +64,16 @@ func (f *IPerf3) lanes(r *result.Report) []lane {
 		if r.Reverse != nil {
 			back.sender, back.receiver = r.Reverse.Sender, r.Reverse.Receiver
 		}
-		return []lane{f.wired(r, forward), f.wired(r, back)}
+		return []lane{wired(r, forward), wired(r, back)}
 	}
-	return []lane{f.wired(r, forward)}
+	return []lane{wired(r, forward)}
 }
 
 // wired adds the sockets of a lane to it.
-func (f *IPerf3) wired(r *result.Report, l lane) lane {
+func wired(r *result.Report, l lane) lane {
 	for i, s := range r.Streams {
 		if s.Sender == l.sends {
-			l.sockets = append(l.sockets, f.socket(r, i))
+			l.sockets = append(l.sockets, socket(i))
 		}
 	}
 	return l
@@ -133,14 +125,14 @@ func (f *IPerf3) cpus(r *result.Report) (local, remote *result.CPU) {
 }
 
 // congestions are the algorithms of TCP at both ends of a lane; empty where unknown.
-func (f *IPerf3) congestions(r *result.Report, l *lane) (sender, receiver string) {
+func congestions(r *result.Report, l *lane) (sender, receiver string) {
 	if !tcp(r) {
 		return "", ""
 	}
 	if l.sends {
-		return r.Config.Congestion, f.PeerCongestion
+		return r.Config.Congestion, r.Config.PeerCongestion
 	}
-	return f.PeerCongestion, r.Config.Congestion
+	return r.Config.PeerCongestion, r.Config.Congestion
 }
 
 // tcp says whether a test ran over TCP.

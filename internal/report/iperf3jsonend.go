@@ -57,7 +57,7 @@ func (f *IPerf3) jsonEnd(r *result.Report) iperf3End {
 		if l.back {
 			end.Reverse, end.ReverseSent, end.ReverseReceived = both, sum.sent, sum.came
 		} else {
-			end.SenderCongestion, end.ReceiverCongestion = f.congestions(r, &l)
+			end.SenderCongestion, end.ReceiverCongestion = congestions(r, &l)
 			end.Sum, end.SumSent, end.SumReceived = both, sum.sent, sum.came
 		}
 	}

@@ -80,7 +80,7 @@ func (f *IPerf3) jsonStart(r *result.Report) iperf3Start {
 	for i, s := range r.Streams {
 		local, remote := endpoint(s.Local), endpoint(s.Remote)
 		start.Connected = append(start.Connected, iperf3Socket{
-			Socket:    f.socket(r, i),
+			Socket:    socket(i),
 			LocalHost: local.Addr().String(), LocalPort: local.Port(),
 			RemoteHost: remote.Addr().String(), RemotePort: remote.Port(),
 		})
@@ -105,7 +105,7 @@ func (f *IPerf3) jsonStart(r *result.Report) iperf3Start {
 	} else {
 		start.ConnectingTo = other
 	}
-	if mss := cmp.Or(r.Config.MSS, f.ControlMSS); tcp(r) && f.MSSAsked {
+	if mss := cmp.Or(r.Config.MSS, r.Config.ControlMSS); tcp(r) && f.MSSAsked {
 		start.MSS = &mss
 	} else if tcp(r) {
 		start.MSSDefault = &mss

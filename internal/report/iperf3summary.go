@@ -77,7 +77,7 @@ func (e *emitter) machine(r *result.Report, f *IPerf3, l *lane) {
 			e.emit("%s", cpuLine("receiver", local, "sender", remote))
 		}
 	}
-	sender, receiver := f.congestions(r, l)
+	sender, receiver := congestions(r, l)
 	if sender != "" && (l.sends || !f.Server) {
 		e.emit("snd_tcp_congestion %s\n", sender)
 	}

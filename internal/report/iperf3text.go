@@ -86,8 +86,8 @@ func (t *IPerf3Text) Listening(port, n int) error {
 // Started prints between whom a test runs, once its streams are open.
 func (t *IPerf3Text) Started(r *result.Report) error {
 	e, f := t.emitter(), t.f
-	if t.style.Verbose && !f.Server && f.ControlMSS != 0 {
-		e.emit("Control connection MSS %d\n", f.ControlMSS)
+	if t.style.Verbose && !f.Server && r.Config.ControlMSS != 0 {
+		e.emit("Control connection MSS %d\n", r.Config.ControlMSS)
 	}
 	if t.style.Verbose && !f.Server && !tcp(r) && !f.BlockAsked {
 		e.emit("Setting UDP block size to %d\n", f.block(r.Config))
@@ -108,7 +108,7 @@ func (t *IPerf3Text) Started(r *result.Report) error {
 	}
 	for i, s := range r.Streams {
 		local, remote := endpoint(s.Local), endpoint(s.Remote)
-		e.emit("[%3d] local %s port %d connected to %s port %d\n", f.socket(r, i), local.Addr(), local.Port(), remote.Addr(), remote.Port())
+		e.emit("[%3d] local %s port %d connected to %s port %d\n", socket(i), local.Addr(), local.Port(), remote.Addr(), remote.Port())
 	}
 	if t.style.Verbose {
 		e.emit("Starting Test: protocol: %s, %d streams, %d byte blocks, omitting %.0f seconds, %s, tos %d\n",
@@ -127,7 +127,7 @@ func (e *emitter) about(r *result.Report, f *IPerf3) {
 		if f.MSSAsked {
 			byDefault = ""
 		}
-		e.emit("      TCP MSS: %d%s\n", cmp.Or(r.Config.MSS, f.ControlMSS), byDefault)
+		e.emit("      TCP MSS: %d%s\n", cmp.Or(r.Config.MSS, r.Config.ControlMSS), byDefault)
 	}
 	if rate := bitrate(r.Config); rate != 0 {
 		e.emit("      Target Bitrate: %d\n", rate)

@@ -84,6 +84,10 @@ type Config struct {
 	WindowGot    int      `json:"window_got_bytes,omitempty"`   // in the same measure: half of what getsockopt says
 	MSS          int      `json:"mss_bytes,omitempty"`          // TCP maximum segment size in use
 	Congestion   string   `json:"congestion,omitempty"`         // TCP congestion control in use
+
+	// Of a coordinated test.
+	PeerCongestion string `json:"peer_congestion,omitempty"`   // TCP congestion control at the other end
+	ControlMSS     int    `json:"control_mss_bytes,omitempty"` // of the control connection, at the client
 }
 
 // An Interval is one line of the live report; times count from the start.

@@ -71,6 +71,9 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 			return nil, fmt.Errorf("the client's results: %w", err)
 		}
 	}
+	if theirs != nil {
+		s.rep.Config.PeerCongestion = theirs.CongestionUsed
+	}
 	err := s.accountIn(&forward, theirs)
 	switch out := s.out.(type) {
 	case *sending:

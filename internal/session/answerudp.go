@@ -68,7 +68,7 @@ func (s *server) legsUDP(ctx context.Context, receive *plan.Receive, in int) err
 		return err
 	}
 	p.Interval, p.Omit = s.interval(), s.omit()
-	p.Config.Sockets, p.PerFlow = out, s.ask == nil
+	p.Config.Sockets, p.PerFlow = out, len(p.Schedule.Sizes) == 1
 	leg, err := openSending(p)
 	if err != nil {
 		return err

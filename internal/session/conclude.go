@@ -110,6 +110,7 @@ func (c *client) report(theirs *iperf3.Results) error {
 	var found iperf3.Finding
 	var out, in []iperf3.StreamResult
 	if theirs != nil {
+		c.rep.Config.PeerCongestion = theirs.CongestionUsed
 		if len(theirs.Extra) > 0 && !c.stock() {
 			if err := json.Unmarshal(theirs.Extra, &found); err != nil {
 				return fmt.Errorf("the server's results: %w", err)

@@ -129,7 +129,7 @@ func refusal(conn *iperf3.Conn, got, want iperf3.State) error {
 		}
 		return fmt.Errorf("the server refuses: %w", e)
 	case iperf3.AccessDenied:
-		return errBusy
+		return ErrBusy
 	case iperf3.ServerTerminate:
 		return errServerEnded
 	case iperf3.ClientTerminate:
@@ -139,7 +139,8 @@ func refusal(conn *iperf3.Conn, got, want iperf3.State) error {
 }
 
 var (
-	errBusy        = errors.New("the server is busy with another test: try again later")
+	// ErrBusy is a server's that has no room for one more test.
+	ErrBusy        = errors.New("the server is busy with another test: try again later")
 	errServerEnded = errors.New("the server was stopped during the test")
 	errClientEnded = errors.New("the client was stopped during the test")
 	errClosed      = errors.New("the peer closed the control connection")

@@ -139,6 +139,28 @@ func describeTCP(c *result.Config, s *streams) error {
 // stockReceiver is what a stock receiver tells of what this end sent.
 func stockReceiver(s *sending, theirs []iperf3.StreamResult) *result.Receiver {
 	sent := s.sent()
+	r := s.heardOf(sent.Packets, theirs)
+	if len(theirs) < 2 || len(theirs) != len(sent.Flows) {
+		return r
+	}
+	for i := range theirs {
+		one := s.heardOf(sent.Flows[i].Packets, theirs[i:i+1])
+		one.Flow = sent.Flows[i].Flow
+		r.Flows = append(r.Flows, *one)
+	}
+	// What one stream has twice does not make good what another lost.
+	r.Lost, r.Unique = 0, 0
+	for _, f := range r.Flows {
+		r.Lost, r.Unique = r.Lost+f.Lost, r.Unique+f.Unique
+	}
+	r.Packets = max(r.Packets, r.Unique)
+	r.Duplicates = r.Packets - r.Unique
+	r.LossRatio = lossRatio(r.Lost, sent.Packets)
+	return r
+}
+
+// heardOf is what a stock receiver tells of streams by which so many packets left.
+func (s *sending) heardOf(sent uint64, theirs []iperf3.StreamResult) *result.Receiver {
 	r := &result.Receiver{ArrivedPackets: &result.ArrivedPackets{}}
 	size := int64(s.plan.Schedule.Sizes[0])
 	var errors int64
@@ -153,23 +175,29 @@ func stockReceiver(s *sending, theirs []iperf3.StreamResult) *result.Receiver {
 	// makes good a loss. The sender's count sees through part of that.
 	arrived := r.PayloadBytes / uint64(size)
 	lost := uint64(max(errors, 0))
-	if missing := sent.Packets - min(arrived, sent.Packets); missing > lost {
+	if missing := sent - min(arrived, sent); missing > lost {
 		lost = missing
 	}
-	lost = min(lost, sent.Packets)
-	r.Lost, r.Unique = lost, sent.Packets-lost
+	lost = min(lost, sent)
+	r.Lost, r.Unique = lost, sent-lost
 	r.Packets = max(arrived, r.Unique)
 	r.Duplicates = r.Packets - r.Unique
-	if sent.Packets > 0 {
-		ratio := float64(lost) / float64(sent.Packets)
-		r.LossRatio = &ratio
-	}
+	r.LossRatio = lossRatio(lost, sent)
 	if arrived > 1 {
 		ns := int64(jitter * 1e9)
 		r.JitterNS = &ns
 	}
 	r.Rate = rate(s.plan.Stack, arrived, r.PayloadBytes, time.Duration(r.Seconds*1e9))
 	return r
+}
+
+// lossRatio is nil where nothing was sent.
+func lossRatio(lost, sent uint64) *float64 {
+	if sent == 0 {
+		return nil
+	}
+	ratio := float64(lost) / float64(sent)
+	return &ratio
 }
 
 // stockSender is what a stock sender tells of what it sent.

@@ -261,10 +261,28 @@ func (s *sending) sent() *result.Sender {
 		r.NSPerPacket = &ns
 	}
 	r.Cadence = departures(s.stats.Cadence, s.plan.Stack, &s.plan.Schedule)
+	r.Flows = s.sentFlows(span)
 	if most, _ := s.crew.Segments(); most > 1 {
 		r.SuperPackets = most
 	}
 	return r
+}
+
+// sentFlows is what left of each flow, where there are many and intervals told of
+// them, too.
+func (s *sending) sentFlows(span time.Duration) []result.Sender {
+	if len(s.lastFlows) < 2 {
+		return nil
+	}
+	var flows []result.Sender
+	for i, f := range s.results(0) {
+		number, packets, bytes := uint16(i), uint64(f.Packets-f.OmittedPackets), uint64(f.Bytes)
+		flows = append(flows, result.Sender{
+			Flow: &number, PayloadBytes: bytes, Seconds: span.Seconds(), Rate: rate(s.plan.Stack, packets, bytes, span),
+			SentPackets: &result.SentPackets{Packets: packets},
+		})
+	}
+	return flows
 }
 
 func (s *sending) progress() string {

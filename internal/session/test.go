@@ -33,25 +33,27 @@ const (
 
 // client is the client of a coordinated test.
 type client struct {
-	plan     *plan.Test
-	rep      *result.Report
-	o        Observer
-	version  string
-	cookie   iperf3.Cookie
-	conn     *iperf3.Conn
-	begun    func() bool      // keeps the connection open when the context ends; false if it was too late
-	greeting *iperf3.Greeting // nil from a stock server
-	streams  streams
-	trips    *net.UDPConn // of round trips; nil for none
-	out, in  leg          // nil where nothing goes that way
-	conduct  *conductor
-	control  *control
-	teller   *teller // nil towards a stock server
-	news     news
-	ending   sync.Once     // of the word that the test is over
-	told     chan struct{} // closed when the server said what ends the test
-	word     iperf3.State  // what it said
-	wordErr  error         // why it said nothing
+	plan    *plan.Test
+	rep     *result.Report
+	o       Observer
+	version string
+	cookie  iperf3.Cookie
+	conn    *iperf3.Conn
+	// controlMSS is the control connection's, in bytes; 0 where that is unknown.
+	controlMSS int
+	begun      func() bool      // keeps the connection open when the context ends; false if it was too late
+	greeting   *iperf3.Greeting // nil from a stock server
+	streams    streams
+	trips      *net.UDPConn // of round trips; nil for none
+	out, in    leg          // nil where nothing goes that way
+	conduct    *conductor
+	control    *control
+	teller     *teller // nil towards a stock server
+	news       news
+	ending     sync.Once     // of the word that the test is over
+	told       chan struct{} // closed when the server said what ends the test
+	word       iperf3.State  // what it said
+	wordErr    error         // why it said nothing
 }
 
 // Test runs a coordinated test against linerate serve or a stock iperf3 -s. A
@@ -64,6 +66,7 @@ func Test(ctx context.Context, p *plan.Test, version string, o Observer) (*resul
 		return nil, c.stopped(ctx, err)
 	}
 	c.rep = newReport("test", version, p.Report, p.Warnings)
+	c.rep.Config.ControlMSS = c.controlMSS
 	c.rep.Config.Peer = "iperf3"
 	if !p.Request.TCP {
 		c.rep.Config.Format = c.format().String()
@@ -119,6 +122,9 @@ func (c *client) connect(ctx context.Context) error {
 	}
 	// What stops the test before it runs must not wait for the server's next word.
 	c.begun = context.AfterFunc(ctx, func() { conn.Close() })
+	if mss, err := tcp.MSS(conn); err == nil {
+		c.controlMSS = mss
+	}
 	c.conn = iperf3.NewConn(conn)
 	if err := c.introduce(); err != nil {
 		return &plan.PeerError{Err: fmt.Errorf("%s: %w", c.plan.Peer, err)}
@@ -293,7 +299,7 @@ func (c *client) legsUDP(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.Config.Sockets, p.PerFlow = out, c.stock()
+		p.Config.Sockets, p.PerFlow = out, len(p.Schedule.Sizes) == 1
 		s, err := openSending(p)
 		if err != nil {
 			return err

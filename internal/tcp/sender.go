@@ -33,8 +33,8 @@ type Sender struct {
 	Rate uint64
 	// Bytes ends the stream after exactly so many; 0 for no such limit.
 	Bytes uint64
-	// Duration ends it after that time, or with a Rate after the whole blocks
-	// that the rate allows in it; 0 for no such limit.
+	// Duration ends it after that time, with a Rate after the whole blocks that
+	// the rate allows in it; 0 for no such limit.
 	Duration time.Duration
 	// ZeroCopy sends by sendfile(2) from a file in memory, which spares the
 	// sender's processor a copy; it needs Linux.
@@ -73,7 +73,10 @@ func (s *Sender) run(ctx context.Context, w writer, p *pace.Pacer, start int64) 
 		_, _, _, short := p.Totals()
 		short *= uint64(s.blockLen())
 		s.shortfall.Store(short - min(short, uint64(cut)))
-		if !ok || !sleep(ctx, now, at) {
+		if !ok && s.Bytes == 0 {
+			at = start + int64(s.Duration) // the time of the last block counts, too
+		}
+		if !sleep(ctx, now, at) || !ok {
 			return nil
 		}
 		n, rest, err := s.send(w, b)
