@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -149,31 +150,33 @@ func (r *SendRequest) ranges() error {
 	return nil
 }
 
-// sharesLink refuses destinations that the kernel would not reach as it does the
-// first: raw frames go to its next hop, all by one interface.
+// sharesLink refuses destinations that the kernel would not reach by the interface of
+// the first, to whose next hop all raw frames go.
 func (r *SendRequest) sharesLink(from source, to *destination) error {
+	asked := 0
+	if from.link != nil {
+		asked = from.link.Index
+	}
 	for i := 1; i < r.Dsts.N; i++ {
 		addr := r.Dsts.At(i)
-		d, err := from.to(addr)
-		switch {
-		case err != nil:
-			return err
-		case d.route.Link.Index != to.route.Link.Index:
-			return &UsageError{"dst", fmt.Sprintf("%v is reached by %s, %v by %s: a range needs one interface",
-				to.addr, to.route.Link.Name, addr, d.route.Link.Name)}
-		case d.route.Broadcast != to.route.Broadcast:
-			return &UsageError{"dst", fmt.Sprintf("%v is a broadcast address: leave it out of the range", broadcastOf(to, d))}
+		index, err := host.LinkTo(addr, from.addr, asked)
+		if errors.Is(err, host.ErrNoRoute) {
+			return &PeerError{err}
 		}
+		if err == nil && index == to.route.Link.Index {
+			continue
+		}
+		var other *host.Link
+		if err == nil {
+			other, err = host.LinkByIndex(index)
+		}
+		if err != nil {
+			return &HostError{err}
+		}
+		return &UsageError{"dst", fmt.Sprintf("%v is reached by %s, %v by %s: a range is for one interface",
+			to.addr, to.route.Link.Name, addr, other.Name)}
 	}
 	return nil
-}
-
-// broadcastOf is the one of two destinations that is a broadcast address.
-func broadcastOf(a, b *destination) netip.Addr {
-	if a.route.Broadcast {
-		return a.addr
-	}
-	return b.addr
 }
 
 // ownSources refuses source addresses that the kernel would not send from.
