@@ -65,8 +65,10 @@ func (r *gro) Receive(t *track.Tracker, until time.Time) (int, error) {
 	}
 	handed := 0
 	for i := range n {
-		a := r.queue.msgs.Arrival(i)
-		handed += r.merged.hand(t, a.Data, a.Len, a.Segment, r.source(i), r.clock.monotonic(a.Wall))
+		a, from := r.queue.msgs.Arrival(i), r.source(i)
+		if r.filter.takes(from, a.TOS) {
+			handed += r.merged.hand(t, a.Data, a.Len, a.Segment, from, r.clock.monotonic(a.Wall))
+		}
 	}
 	return handed, nil
 }

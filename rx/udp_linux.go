@@ -24,6 +24,7 @@ type udp struct {
 	drops  []wrapping // of each socket
 
 	sources []probe.Source // of each shared socket
+	filter  Filter
 }
 
 func probeUDP(*Config) error { return nil }
@@ -38,7 +39,7 @@ func openUDP(c *Config) (Receiver, error) {
 
 // newUDP opens a socket for a path that captures so many bytes of each message.
 func newUDP(path string, c *Config, capture int) (*udp, error) {
-	r := &udp{path: path, queue: newMessageQueue(capture)}
+	r := &udp{path: path, queue: newMessageQueue(capture), filter: c.Filter}
 	var err error
 	if len(c.Sockets) > 0 {
 		err = r.share(c)
@@ -52,16 +53,22 @@ func newUDP(path string, c *Config, capture int) (*udp, error) {
 	return r, nil
 }
 
-// open opens a socket of its own.
+// open opens sockets of its own, one for each port.
 func (r *udp) open(c *Config) error {
-	s, err := newUDPSocket(c)
-	if err != nil {
-		return err
+	for i := range c.ports() {
+		one := c.at(i)
+		s, err := newUDPSocket(one)
+		if err != nil {
+			return err
+		}
+		if err := r.add(s.fd, c.Window); err != nil {
+			return err
+		}
+		if err := s.bind(one); err != nil {
+			return err
+		}
 	}
-	if err := r.add(s.fd, c.Window); err != nil {
-		return err
-	}
-	return s.bind(c)
+	return nil
 }
 
 // share takes the sockets that there are. What waits in them already is part of
@@ -86,6 +93,11 @@ func (r *udp) add(fd, window int) (err error) {
 	if r.window, err = receiveBuffer(fd, window); err != nil {
 		return err
 	}
+	if r.filter.DSCP != nil {
+		if err := tellTOS(fd); err != nil {
+			return err
+		}
+	}
 	return stampArrivals(fd)
 }
 
@@ -95,11 +107,15 @@ func (r *udp) Receive(t *track.Tracker, until time.Time) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	handed := 0
 	for i := range n {
-		a := r.queue.msgs.Arrival(i)
-		t.Datagram(a.Data, a.Len, r.source(i), r.clock.monotonic(a.Wall))
+		a, from := r.queue.msgs.Arrival(i), r.source(i)
+		if r.filter.takes(from, a.TOS) {
+			t.Datagram(a.Data, a.Len, from, r.clock.monotonic(a.Wall))
+			handed++
+		}
 	}
-	return n, nil
+	return handed, nil
 }
 
 // fetch takes the next batch of messages, waiting for it no longer than until.
