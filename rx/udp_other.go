@@ -18,8 +18,8 @@ import (
 // udp is a UDP socket, or several that are read in turn, one datagram at a time.
 type udp struct {
 	conns    []*net.UDPConn
-	borrowed bool          // the sockets are the caller's, who closes them
-	turn     int           // the socket that is read next
+	borrowed bool // the sockets are the caller's, who closes them
+	turn     int  // the socket that is read next
 	filter   Filter
 	buffer   [1 << 16]byte // any datagram fits
 }

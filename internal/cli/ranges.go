@@ -45,3 +45,16 @@ func (w *ranges) apply(cmd *cobra.Command, r *plan.TestRequest, args []string) e
 	}
 	return nil
 }
+
+// checkFilter refuses filters that other arguments contradict.
+func checkFilter(cmd *cobra.Command, r *plan.RecvRequest, tcp bool) error {
+	for _, name := range []string{"from", "filter"} {
+		if tcp && cmd.Flags().Changed(name) {
+			return &plan.UsageError{Flag: name, Msg: "contradicts --tcp: is for UDP"}
+		}
+	}
+	if r.Filter.DstPorts.N > 0 && cmd.Flags().Changed("port") {
+		return &plan.UsageError{Flag: "filter", Msg: "dport contradicts --port: give one of them"}
+	}
+	return nil
+}

@@ -75,7 +75,7 @@ func newSend(stdio Stdio) *cobra.Command {
 	walk.flags(f, &r.SendRequest)
 	add(f, &r.SrcMAC, "src-mac", "", "", "MAC", "source MAC (raw paths; default the interface's)", parseSourceMAC)
 	add(f, &r.DstMAC, "dst-mac", "", "", "MAC", "next hop's MAC (raw paths; default from the neighbour table)", parseMAC)
-	add(f, &r.VLAN, "vlan", "", "", "ID", "802.1Q tag (raw paths)", parseVLAN)
+	add(f, &r.VLAN, "vlan", "", "", "ID", "802.1Q tag (raw paths)", plan.ParseVLAN)
 	add(f, &r.TOS, "dscp", "", "", "DSCP", "0..63, 0x2e, EF, AF41, CS5", plan.ParseDSCP)
 	add(f, &r.TTL, "ttl", "", "", "N", "TTL or hop limit (default 64; 1 for multicast)", within(1, 255))
 	intervalFlag(f, &interval)

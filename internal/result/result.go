@@ -54,6 +54,8 @@ type Config struct {
 	Interface   string `json:"interface,omitempty"`
 	Source      string `json:"source,omitempty"`      // address without port
 	Destination string `json:"destination,omitempty"` // address:port
+	From        string `json:"from,omitempty"`        // source addresses that a receiver counts
+	Filter      string `json:"filter,omitempty"`      // what else it demands, as --filter takes it
 	// What the flows take in turn, as "first-last".
 	Sources          string `json:"sources,omitempty"`
 	Destinations     string `json:"destinations,omitempty"`
