@@ -56,30 +56,19 @@ func TestFilters(t *testing.T) {
 	a, b := newPair(t)
 	put := a.wire(t)
 	frames := mixed(a, b)
-	five, other, ef, plain := uint16(5), uint16(4094), uint8(46), uint8(0)
+	five, ef := uint16(5), uint8(46)
 	prefix := netip.MustParsePrefix
 	for name, c := range map[string]Config{
-		"all":                     {},
-		"from IPv4":               {Filter: Filter{From: prefix("10.0.0.0/29")}},
-		"from one":                {Filter: Filter{From: prefix("10.0.0.9/32")}},
-		"from any IPv4":           {Filter: Filter{From: prefix("0.0.0.0/0")}},
-		"from IPv6":               {Filter: Filter{From: prefix("fd00::/125")}},
-		"from one of IPv6":        {Filter: Filter{From: prefix("fd00::9/128")}},
-		"sport":                   {Filter: Filter{SrcPort: 40001, SrcPorts: 100}},
-		"sport, one":              {Filter: Filter{SrcPort: 40000, SrcPorts: 1}},
-		"dport":                   {Ports: 2},
-		"dport, more":             {Ports: 3},
-		"vlan":                    {Filter: Filter{VLAN: &five}},
-		"vlan of none":            {Filter: Filter{VLAN: &other}},
-		"dscp":                    {Filter: Filter{DSCP: &ef}},
-		"dscp 0":                  {Filter: Filter{DSCP: &plain}},
-		"from IPv6, vlan, sport":  {Filter: Filter{From: prefix("fd00::/8"), VLAN: &five, SrcPort: 40010, SrcPorts: 1}},
-		"dport, dscp, from, more": {Ports: 2, Filter: Filter{From: prefix("fd00::9/127"), DSCP: &ef, SrcPort: 1, SrcPorts: 65535}},
+		"from IPv4, dport":       {Ports: 2, Filter: Filter{From: prefix("10.0.0.0/29")}},
+		"sport, dport":           {Ports: 3, Filter: Filter{SrcPort: 40001, SrcPorts: 100}},
+		"dscp, from IPv6, dport": {Ports: 2, Filter: Filter{From: prefix("fd00::9/127"), DSCP: &ef, SrcPort: 1, SrcPorts: 65535}},
+		"vlan":                   {Filter: Filter{VLAN: &five}},
 	} {
-		for _, path := range append(Names(), "tc") {
-			if kernelPath(path) && c.Filter.VLAN != nil {
-				continue // refused: see plan
-			}
+		paths := Names()
+		if c.Filter.VLAN != nil { // which UDP sockets refuse: see plan; and tc has it from elsewhere
+			paths = []string{"packet", "ring", "ebpf", "tc", "afxdp"}
+		}
+		for _, path := range paths {
 			t.Run(name+"/"+path, func(t *testing.T) {
 				c.Local, c.Window, c.Capture = netip.MustParseAddrPort("[::]:5201"), 1<<20, 18
 				r := b.openByAny(t, path, c)

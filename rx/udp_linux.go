@@ -103,19 +103,31 @@ func (r *udp) add(fd, window int) (err error) {
 
 // Receive implements Receiver.
 func (r *udp) Receive(t *track.Tracker, until time.Time) (int, error) {
-	n, err := r.fetch(until)
-	if err != nil {
-		return 0, err
-	}
-	handed := 0
-	for i := range n {
-		a, from := r.queue.msgs.Arrival(i), r.source(i)
-		if r.filter.takes(from, a.TOS) {
-			t.Datagram(a.Data, a.Len, from, r.clock.monotonic(a.Wall))
-			handed++
+	return r.receive(until, func(a linux.Arrival, from probe.Source) int {
+		t.Datagram(a.Data, a.Len, from, r.clock.monotonic(a.Wall))
+		return 1
+	})
+}
+
+// receive has a batch handed over, of what the filter takes, and returns how many
+// datagrams that is. A batch of which it takes none is none.
+func (r *udp) receive(until time.Time, hand func(linux.Arrival, probe.Source) int) (int, error) {
+	for {
+		n, err := r.fetch(until)
+		if n == 0 || err != nil {
+			return 0, err
+		}
+		handed := 0
+		for i := range n {
+			a, from := r.queue.msgs.Arrival(i), r.source(i)
+			if r.filter.takes(from, a.TOS) {
+				handed += hand(a, from)
+			}
+		}
+		if handed > 0 || !time.Now().Before(until) {
+			return handed, nil
 		}
 	}
-	return handed, nil
 }
 
 // fetch takes the next batch of messages, waiting for it no longer than until.
