@@ -106,6 +106,9 @@ func (r *RecvRequest) filter() rx.Filter {
 	return rx.Filter{From: r.From, SrcPort: f.SrcPorts.First, SrcPorts: f.SrcPorts.N, VLAN: f.VLAN, DSCP: f.DSCP}
 }
 
+// selects reports whether some flows of a test may not be counted.
+func (r *RecvRequest) selects() bool { return r.From.IsValid() || r.Filter != Filter{} }
+
 // checkFilter refuses what contradicts where to listen.
 func (r *RecvRequest) checkFilter(local netip.AddrPort) error {
 	if p := r.Filter.DstPorts; p.N > 0 && local.Port() != p.First {

@@ -69,7 +69,7 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 	}
 	p := &Receive{
 		Config: rx.Config{Local: l.local, Ports: max(r.Ports, r.Filter.DstPorts.N), Filter: r.filter(), IPv6Only: r.V6, Window: r.Window, Verify: r.Verify, Most: r.Count},
-		Track:  track.Config{Format: r.Format, Most: r.Count, WallOffset: linux.WallOffset()},
+		Track:  track.Config{Format: r.Format, Most: r.Count, Selected: r.selects(), WallOffset: linux.WallOffset()},
 		Limits: rx.Limits{Realtime: r.Realtime, Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
 	}
 	if r.Verify {
