@@ -14,6 +14,6 @@ package bpf
 //go:generate bpf2go count count.bpf.c
 //go:generate bpf2go pass pass.bpf.c
 //go:generate bpf2go xmit xmit.bpf.c
-//go:generate bpf2go -type spread -type cadence -type extremes -type load track track.bpf.c
-//go:generate bpf2go xsk xsk.bpf.c
+//go:generate bpf2go -type selection -type spread -type cadence -type extremes -type load track track.bpf.c
+//go:generate bpf2go -type selection xsk xsk.bpf.c
 //go:generate bpf2go drop drop.bpf.c

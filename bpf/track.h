@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "cadence.h"
+#include "select.h"
 
 /* The measures of rx/track. */
 #define WINDOW 8192 /* numbers */
@@ -33,10 +34,10 @@
 struct config {
 	__be32 addr[4]; /* that is listened on, IPv4 mapped */
 	__u16 mac[ETH_ALEN / 2];
-	__be16 port;
 	__u64 most;    /* packets to count; 0 for any number */
 	__u32 longest; /* bytes of the longest frame that is one packet, without FCS */
 	__u32 any;     /* address will do */
+	struct selection selection;
 };
 
 /* What the first packet that counts makes of the test; 0 until it came. */

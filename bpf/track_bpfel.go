@@ -31,13 +31,24 @@ type trackCadence struct {
 }
 
 type trackConfig struct {
-	_       structs.HostLayout
-	Addr    [4]uint32
-	Mac     [3]uint16
-	Port    uint16
-	Most    uint64
-	Longest uint32
-	Any     uint32
+	_         structs.HostLayout
+	Addr      [4]uint32
+	Mac       [3]uint16
+	_         [2]byte
+	Most      uint64
+	Longest   uint32
+	Any       uint32
+	Selection struct {
+		_        structs.HostLayout
+		From     [4]uint32
+		FromMask [4]uint32
+		Tag      uint32
+		TagMask  uint32
+		Sports   [2]uint16
+		Dports   [2]uint16
+		Tos      uint32
+		TosMask  uint32
+	}
 }
 
 type trackDelays struct {
@@ -117,6 +128,18 @@ type trackPoint struct {
 	_       structs.HostLayout
 	Sent    int64
 	Transit int64
+}
+
+type trackSelection struct {
+	_        structs.HostLayout
+	From     [4]uint32
+	FromMask [4]uint32
+	Tag      uint32
+	TagMask  uint32
+	Sports   [2]uint16
+	Dports   [2]uint16
+	Tos      uint32
+	TosMask  uint32
 }
 
 type trackSpread struct {

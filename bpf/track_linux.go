@@ -41,15 +41,16 @@ func (h Hook) program() string {
 
 // A TrackerConfig says which datagrams a Tracker counts.
 type TrackerConfig struct {
-	Local   netip.AddrPort // they are for; an unspecified address for any
-	MAC     net.HardwareAddr
-	Longest int    // bytes of the longest frame that is one packet, without FCS
-	Flows   int    // with a smaller number are counted, 12 KiB each
-	Most    uint64 // packets to count; 0 for any number
+	Local     netip.Addr // they are for; an unspecified address for any
+	MAC       net.HardwareAddr
+	Selection Selection // of them
+	Longest   int       // bytes of the longest frame that is one packet, without FCS
+	Flows     int       // with a smaller number are counted, 12 KiB each
+	Most      uint64    // packets to count; 0 for any number
 }
 
 // A Tracker counts probes inside the kernel, by the rules of rx/track, and takes
-// the datagrams to its port off the wire, all but fragments. What it says is
+// the datagrams that it counts off the wire, all but fragments. What it says is
 // exact once it is detached.
 type Tracker struct {
 	hook    Hook
@@ -116,8 +117,8 @@ func NewTracker(hook Hook, c TrackerConfig) (*Tracker, error) {
 }
 
 func (c *TrackerConfig) encode() trackConfig {
-	out := trackConfig{Most: c.Most, Longest: uint32(c.Longest)}
-	addr := c.Local.Addr()
+	out := trackConfig{Most: c.Most, Longest: uint32(c.Longest), Selection: trackSelection(c.Selection.encode())}
+	addr := c.Local
 	if !addr.IsValid() || addr.IsUnspecified() || addr.Unmap().IsUnspecified() {
 		out.Any = 1
 	}
@@ -128,7 +129,6 @@ func (c *TrackerConfig) encode() trackConfig {
 	for i := range out.Mac {
 		out.Mac[i] = binary.NativeEndian.Uint16(c.MAC[2*i:])
 	}
-	out.Port = binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, c.Local.Port()))
 	return out
 }
 

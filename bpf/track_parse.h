@@ -64,8 +64,8 @@ static __always_inline bool listens(__be32 a, __be32 b, __be32 c, __be32 d)
 			      c == config.addr[2] && d == config.addr[3]);
 }
 
-/* Finds a UDP datagram to the port, or the first fragment of one, behind at most
- * two tags. It is malformed if its lengths contradict each other. */
+/* Finds a UDP datagram that is to be counted, or the first fragment of one, behind
+ * at most two tags. It is malformed if its lengths contradict each other. */
 static __always_inline bool parse(const struct frame *f, struct datagram *d)
 {
 	void *at = f->data, *end = f->end;
@@ -97,6 +97,7 @@ static __always_inline bool parse(const struct frame *f, struct datagram *d)
 
 	__u32 length = f->length - d->before; /* of the IP packet and perhaps padding */
 	__u32 total, header;                  /* of the IP packet, of its headers */
+	__u32 tag = d->tagged ? TAGGED | d->tci : 0;
 	bool valid;
 
 	if (proto == bpf_htons(ETH_P_IP)) {
@@ -104,7 +105,8 @@ static __always_inline bool parse(const struct frame *f, struct datagram *d)
 
 		if (at + sizeof(*ip) > end || ip->protocol != IPPROTO_UDP ||
 		    ip->frag_off & bpf_htons(IPV4_OFFSET) ||
-		    !listens(0, 0, bpf_htonl(0xffff), ip->daddr))
+		    !listens(0, 0, bpf_htonl(0xffff), ip->daddr) ||
+		    !selects_header(&config.selection, 0, 0, bpf_htonl(0xffff), ip->saddr, ip->tos, tag))
 			return false;
 		header = ip->ihl * 4;
 		total = bpf_ntohs(ip->tot_len);
@@ -116,10 +118,11 @@ static __always_inline bool parse(const struct frame *f, struct datagram *d)
 		if (at + sizeof(*ip) > end)
 			return false;
 
-		const __be32 *to = ip->daddr.in6_u.u6_addr32;
+		const __be32 *from = ip->saddr.in6_u.u6_addr32, *to = ip->daddr.in6_u.u6_addr32;
 		__u8 next = ip->nexthdr;
 
-		if (!listens(to[0], to[1], to[2], to[3]))
+		if (!listens(to[0], to[1], to[2], to[3]) ||
+		    !selects_header(&config.selection, from[0], from[1], from[2], from[3], traffic_class(ip), tag))
 			return false;
 		header = sizeof(*ip);
 		total = sizeof(*ip) + bpf_ntohs(ip->payload_len);
@@ -142,7 +145,7 @@ static __always_inline bool parse(const struct frame *f, struct datagram *d)
 
 	struct udphdr *udp = at + header;
 
-	if ((void *)(udp + 1) > end || udp->dest != config.port)
+	if ((void *)(udp + 1) > end || !selects_ports(&config.selection, udp))
 		return false;
 
 	__u32 n = bpf_ntohs(udp->len);

@@ -2,7 +2,7 @@
 
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 //
-// Hands the frames that a UDP socket on our address and port would get to the
+// Hands the frames that a UDP socket on our address and ports would get to the
 // AF_XDP socket of the queue that they came by, before anything else of the host
 // sees them. Everything else passes.
 
@@ -17,15 +17,17 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "select.h"
+
 #define IPV4_OFFSET 0x1fff
 #define IPV6_OFFSET 0xfff8
 
 struct destination {
 	__be32 addr[4]; /* an IPv4 address is in the last word */
 	__u8 mac[6];
-	__u16 port; /* host order */
 	__u8 ipv4, ipv6; /* versions to take */
 	__u8 any; /* of this host's addresses */
+	struct selection selection;
 };
 
 struct vlan_hdr {
@@ -61,23 +63,30 @@ static __always_inline bool ours(struct ethhdr *eth)
 }
 
 /* Behind an IPv4 header that leads to the first bytes of a UDP datagram, or NULL. */
-static __always_inline void *ipv4(struct iphdr *ip, void *end)
+static __always_inline void *ipv4(struct iphdr *ip, void *end, __u32 tag)
 {
 	if (!destination.ipv4 || (void *)(ip + 1) > end || ip->protocol != IPPROTO_UDP ||
 	    ip->frag_off & bpf_htons(IPV4_OFFSET))
 		return NULL;
 	if (!destination.any && ip->daddr != destination.addr[3])
 		return NULL;
+	if (!selects_header(&destination.selection, 0, 0, bpf_htonl(0xffff), ip->saddr, ip->tos, tag))
+		return NULL;
 	return (void *)ip + ip->ihl * 4;
 }
 
-static __always_inline void *ipv6(struct ipv6hdr *ip, void *end)
+static __always_inline void *ipv6(struct ipv6hdr *ip, void *end, __u32 tag)
 {
 	if (!destination.ipv6 || (void *)(ip + 1) > end)
 		return NULL;
 	for (int i = 0; i < 4; i++)
 		if (!destination.any && ip->daddr.in6_u.u6_addr32[i] != destination.addr[i])
 			return NULL;
+
+	const __be32 *from = ip->saddr.in6_u.u6_addr32;
+
+	if (!selects_header(&destination.selection, from[0], from[1], from[2], from[3], traffic_class(ip), tag))
+		return NULL;
 	if (ip->nexthdr == IPPROTO_UDP)
 		return ip + 1;
 
@@ -113,6 +122,7 @@ int xsk(struct xdp_md *ctx)
 	at += sizeof(*eth);
 
 	__be16 proto = eth->h_proto;
+	__u32 tci = 0;
 
 	if (proto == bpf_htons(ETH_P_8021Q) || proto == bpf_htons(ETH_P_8021AD)) {
 		struct vlan_hdr *tag = at;
@@ -121,18 +131,19 @@ int xsk(struct xdp_md *ctx)
 			return XDP_PASS;
 		at += sizeof(*tag);
 		proto = tag->proto;
+		tci = TAGGED | bpf_ntohs(tag->tci);
 	}
 
 	if (proto == bpf_htons(ETH_P_IP))
-		at = ipv4(at, end);
+		at = ipv4(at, end, tci);
 	else if (proto == bpf_htons(ETH_P_IPV6))
-		at = ipv6(at, end);
+		at = ipv6(at, end, tci);
 	else
 		return XDP_PASS;
 
 	struct udphdr *udp = at;
 
-	if (!udp || (void *)(udp + 1) > end || udp->dest != bpf_htons(destination.port))
+	if (!udp || (void *)(udp + 1) > end || !selects_ports(&destination.selection, udp))
 		return XDP_PASS;
 	stamp(ctx);
 	return bpf_redirect_map(&sockets, ctx->rx_queue_index, XDP_PASS);

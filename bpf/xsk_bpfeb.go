@@ -14,14 +14,36 @@ import (
 )
 
 type xskDestination struct {
-	_    structs.HostLayout
-	Addr [4]uint32
-	Mac  [6]uint8
-	Port uint16
-	Ipv4 uint8
-	Ipv6 uint8
-	Any  uint8
-	_    [1]byte
+	_         structs.HostLayout
+	Addr      [4]uint32
+	Mac       [6]uint8
+	Ipv4      uint8
+	Ipv6      uint8
+	Any       uint8
+	_         [3]byte
+	Selection struct {
+		_        structs.HostLayout
+		From     [4]uint32
+		FromMask [4]uint32
+		Tag      uint32
+		TagMask  uint32
+		Sports   [2]uint16
+		Dports   [2]uint16
+		Tos      uint32
+		TosMask  uint32
+	}
+}
+
+type xskSelection struct {
+	_        structs.HostLayout
+	From     [4]uint32
+	FromMask [4]uint32
+	Tag      uint32
+	TagMask  uint32
+	Sports   [2]uint16
+	Dports   [2]uint16
+	Tos      uint32
+	TosMask  uint32
 }
 
 // Names of all BPF objects in the ELF.

@@ -13,7 +13,7 @@ import (
 // MaxQueues is how many receive queues of an interface a Redirect serves.
 const MaxQueues = 64
 
-// A Redirect hands the datagrams to one address and port, as they enter a host
+// A Redirect hands a selection of the datagrams to an address, as they enter a host
 // by one interface, to AF_XDP sockets: whole or the first fragment, behind at
 // most one VLAN tag. The rest of the host does not see them.
 type Redirect struct {
@@ -24,14 +24,15 @@ type Redirect struct {
 
 // AttachRedirect starts that at an interface with the given MAC address, as an
 // XDP program in driver mode, or in generic mode where the driver has none. It
-// fails where the interface has an XDP program already. The sockets' descriptors
+// fails where the interface has an XDP program already. An unspecified address is
+// for any. The sockets' descriptors
 // are in the order of the receive queues that they are bound to.
-func AttachRedirect(ifindex int, mac [6]byte, to netip.AddrPort, sockets []int) (*Redirect, error) {
+func AttachRedirect(ifindex int, mac [6]byte, to netip.Addr, s Selection, sockets []int) (*Redirect, error) {
 	spec, err := loadXsk()
 	if err != nil {
 		return nil, fmt.Errorf("bpf: read AF_XDP program: %w", err)
 	}
-	if err := spec.Variables[xskVarDestination].Set(encodeDestination(mac, to)); err != nil {
+	if err := spec.Variables[xskVarDestination].Set(encodeDestination(mac, to, s)); err != nil {
 		return nil, fmt.Errorf("bpf: configure AF_XDP program: %w", err)
 	}
 	r := &Redirect{}
@@ -72,9 +73,9 @@ func (r *Redirect) Close() error {
 	return errors.Join(r.link.Close(), r.objects.Close())
 }
 
-func encodeDestination(mac [6]byte, to netip.AddrPort) xskDestination {
-	addr := to.Addr().Unmap()
-	d := xskDestination{Mac: mac, Port: to.Port()}
+func encodeDestination(mac [6]byte, to netip.Addr, s Selection) xskDestination {
+	addr := to.Unmap()
+	d := xskDestination{Mac: mac, Selection: s.encode()}
 	if !addr.IsValid() || addr.IsUnspecified() {
 		d.Ipv4, d.Ipv6, d.Any = 1, 1, 1
 		return d

@@ -86,13 +86,14 @@ func connectFlow(fd int, cfg *Config, flow int) error {
 			return err
 		}
 	}
+	_, dst := h.Addrs(uint16(flow))
 	_, port := h.Ports(uint16(flow))
-	to, err := sockaddr(h.Dst, port, cfg.IfIndex)
+	to, err := sockaddr(dst, port, cfg.IfIndex)
 	if err != nil {
 		return err
 	}
 	if err := unix.Connect(fd, to); err != nil {
-		return fmt.Errorf("connect to %v: %w", netip.AddrPortFrom(h.Dst, port), err)
+		return fmt.Errorf("connect to %v: %w", netip.AddrPortFrom(dst, port), err)
 	}
 	return nil
 }
@@ -153,7 +154,8 @@ func setMulticastInterface(fd int, ipv4 bool, ifindex int) error {
 // bindFlow gives a socket the source address and port of its flow.
 func bindFlow(fd int, cfg *Config, flow int) error {
 	h := &cfg.Template.Headers
-	src, port := h.Src, uint16(0)
+	src, _ := h.Addrs(uint16(flow))
+	port := uint16(0)
 	switch {
 	case src.IsValid():
 	case h.Dst.Unmap().Is4():
@@ -167,6 +169,11 @@ func bindFlow(fd int, cfg *Config, flow int) error {
 	from, err := sockaddr(src, port, cfg.IfIndex)
 	if err != nil {
 		return err
+	}
+	if h.SrcPorts > 0 { // several flows may have the same
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+			return fmt.Errorf("set SO_REUSEADDR: %w", err)
+		}
 	}
 	if err := unix.Bind(fd, from); err != nil {
 		return fmt.Errorf("bind to %v: %w", netip.AddrPortFrom(src, port), err)

@@ -64,12 +64,13 @@ func openUDP(cfg *Config) (Sender, error) {
 
 func openFlow(cfg *Config, flow int) (*net.UDPConn, error) {
 	h := &cfg.Template.Headers
-	from := &net.UDPAddr{IP: h.Src.AsSlice(), Zone: h.Src.Zone()}
-	src, dst := h.Ports(uint16(flow))
+	src, dst := h.Addrs(uint16(flow))
+	srcPort, dstPort := h.Ports(uint16(flow))
+	from := &net.UDPAddr{IP: src.AsSlice(), Zone: src.Zone()}
 	if h.SrcPort != 0 {
-		from.Port = int(src)
+		from.Port = int(srcPort)
 	}
-	to := &net.UDPAddr{IP: h.Dst.AsSlice(), Zone: h.Dst.Zone(), Port: int(dst)}
+	to := &net.UDPAddr{IP: dst.AsSlice(), Zone: dst.Zone(), Port: int(dstPort)}
 	c, err := net.DialUDP("udp", from, to)
 	if err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func (r *afxdp) start(c *Config, memory int, zeroCopy bool) error {
 		r.poll = append(r.poll, unix.PollFd{Fd: int32(s.FD()), Events: unix.POLLIN})
 	}
 	var err error
-	r.redirect, err = bpf.AttachRedirect(r.iface.Index, [6]byte(r.iface.HardwareAddr), c.Local, fds)
+	r.redirect, err = bpf.AttachRedirect(r.iface.Index, [6]byte(r.iface.HardwareAddr), c.Local.Addr(), c.selection(), fds)
 	return err
 }
 

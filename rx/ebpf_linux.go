@@ -27,7 +27,7 @@ const (
 // datagrams off the wire. An interface that is down is silence.
 type ebpf struct {
 	iface   *net.Interface
-	manners int // see openManners
+	manners manners
 	program *bpf.Tracker
 	note    string
 
@@ -68,7 +68,7 @@ func newEBPF(c *Config) (*ebpf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rx ebpf: %w", err)
 	}
-	r := &ebpf{iface: iface, manners: -1}
+	r := &ebpf{iface: iface}
 	if r.manners, err = openManners(c); err != nil {
 		return nil, fmt.Errorf("rx ebpf: %w", err)
 	}
@@ -77,11 +77,12 @@ func newEBPF(c *Config) (*ebpf, error) {
 
 func (r *ebpf) config(c *Config) bpf.TrackerConfig {
 	return bpf.TrackerConfig{
-		Local:   c.Local,
-		MAC:     r.iface.HardwareAddr,
-		Longest: r.iface.MTU + ethernetLen + tagLen,
-		Flows:   ebpfFlows,
-		Most:    c.Most,
+		Local:     c.Local.Addr(),
+		MAC:       r.iface.HardwareAddr,
+		Selection: c.selection(),
+		Longest:   r.iface.MTU + ethernetLen + tagLen,
+		Flows:     ebpfFlows,
+		Most:      c.Most,
 	}
 }
 
@@ -221,9 +222,5 @@ func (r *ebpf) Close() error {
 		err = r.program.Close()
 		r.program = nil
 	}
-	if r.manners >= 0 {
-		err = errors.Join(err, unix.Close(r.manners))
-		r.manners = -1
-	}
-	return err
+	return errors.Join(err, r.manners.close())
 }

@@ -7,14 +7,16 @@ import (
 )
 
 // filter returns the program of a packet socket that passes the frames that
-// parse reads and that a UDP socket bound to local would get: UDP to its port
+// parse reads and that UDP sockets bound to local would get: UDP to its ports
 // and, unless that is unspecified, its address; unfragmented or the first
 // fragment; untagged or with one tag in the frame, which is the inner of two, as
-// the kernel has taken out the outer one by then. Of a frame the first head bytes
-// are kept; one that is longer than longest is kept whole.
+// the kernel has taken out the outer one by then. The Config's Filter narrows that.
+// Of a frame the first head bytes are kept; one that is longer than longest is kept
+// whole.
 func filter(c *Config, head, longest int) ([]bpf.RawInstruction, error) {
 	addr := c.Local.Addr().Unmap()
-	f := filterBuilder{port: uint32(c.Local.Port())}
+	first := uint32(c.Local.Port())
+	f := filterBuilder{filter: &c.Filter, first: first, last: first + uint32(c.ports()-1)}
 	f.ipv4, f.ipv6 = c.versions()
 	if addr.IsValid() && !addr.IsUnspecified() {
 		f.addr = addr.AsSlice()
@@ -30,6 +32,7 @@ func filter(c *Config, head, longest int) ([]bpf.RawInstruction, error) {
 	f.add(bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: uint32(longest), SkipTrue: 1})
 	f.add(bpf.LoadConstant{Dst: bpf.RegA, Val: uint32(head)})
 	f.add(bpf.StoreScratch{Src: bpf.RegA, N: 0})
+	f.vlan()
 
 	f.add(bpf.LoadAbsolute{Off: 12, Size: 2})
 	tagged := f.empty()
@@ -50,10 +53,11 @@ func filter(c *Config, head, longest int) ([]bpf.RawInstruction, error) {
 // A filterBuilder writes a program piece by piece. Each piece ends by passing
 // the frame.
 type filterBuilder struct {
-	code       []bpf.Instruction
-	addr       []byte // destination address; nil for any
-	port       uint32
-	ipv4, ipv6 bool
+	code        []bpf.Instruction
+	filter      *Filter
+	addr        []byte // destination address; nil for any
+	first, last uint32 // destination ports
+	ipv4, ipv6  bool
 }
 
 // drop stands for the distance to the program's end, where the frame is dropped,
@@ -111,27 +115,32 @@ func (f *filterBuilder) udp4(off uint32) {
 	f.add(bpf.LoadAbsolute{Off: off + 6, Size: 2})
 	f.require(bpf.JumpBitsNotSet, 0x1fff)
 	f.destination(off + 16)
+	f.add(bpf.LoadAbsolute{Off: off + 1, Size: 1})
+	f.dscp(ecnBits)
+	f.source(off+12, 3)
 	f.add(bpf.LoadMemShift{Off: off}) // X = header length
-	f.add(bpf.LoadIndirect{Off: off + 2, Size: 2})
-	f.pass()
+	f.pass(off)
 }
 
 func (f *filterBuilder) udp6(off uint32) {
 	f.destination(off + 24)
+	f.add(bpf.LoadAbsolute{Off: off, Size: 2})
+	f.dscp(4 + ecnBits) // bits of the flow label before
+	f.source(off+8, 0)
 	fragment := f.empty()
 	fragment.require(bpf.JumpEqual, protoFragment)
 	fragment.add(bpf.LoadAbsolute{Off: off + ipv6Len, Size: 1})
 	fragment.require(bpf.JumpEqual, protoUDP)
 	fragment.add(bpf.LoadAbsolute{Off: off + ipv6Len + 2, Size: 2})
 	fragment.require(bpf.JumpBitsNotSet, 0xfff8)
-	fragment.add(bpf.LoadAbsolute{Off: off + ipv6Len + fragmentLen + 2, Size: 2})
-	fragment.pass()
+	fragment.add(bpf.LoadConstant{Dst: bpf.RegX, Val: ipv6Len + fragmentLen})
+	fragment.pass(off)
 
 	f.add(bpf.LoadAbsolute{Off: off + 6, Size: 1})
 	f.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoUDP, SkipTrue: uint8(len(fragment.code))})
 	f.add(fragment.code...)
-	f.add(bpf.LoadAbsolute{Off: off + ipv6Len + 2, Size: 2})
-	f.pass()
+	f.add(bpf.LoadConstant{Dst: bpf.RegX, Val: ipv6Len})
+	f.pass(off)
 }
 
 // destination requires the address that we listen on, if it is one.
@@ -142,9 +151,71 @@ func (f *filterBuilder) destination(off uint32) {
 	}
 }
 
-// pass keeps the frame if the destination port in the accumulator is ours.
-func (f *filterBuilder) pass() {
-	f.require(bpf.JumpEqual, f.port)
+// vlan requires the outer tag: the one that the kernel took out, or else the one in
+// the frame.
+func (f *filterBuilder) vlan() {
+	if f.filter.VLAN == nil {
+		return
+	}
+	const idBits = 0xfff
+	f.add(
+		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2},
+		bpf.LoadExtension{Num: bpf.ExtVLANTag},
+		bpf.Jump{Skip: 4},
+		bpf.LoadAbsolute{Off: 12, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: etherTag, SkipTrue: 1},
+	)
+	f.require(bpf.JumpEqual, etherSTag)
+	f.add(
+		bpf.LoadAbsolute{Off: 14, Size: 2},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: idBits},
+	)
+	f.require(bpf.JumpEqual, uint32(*f.filter.VLAN))
+}
+
+// dscp requires it of the accumulator, so many bits up.
+func (f *filterBuilder) dscp(shift int) {
+	if f.filter.DSCP == nil {
+		return
+	}
+	f.add(bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0x3f << shift})
+	f.require(bpf.JumpEqual, uint32(*f.filter.DSCP)<<shift)
+}
+
+// source requires an address of the prefix. What stands at off is the address from
+// its given word on, of the four that an IPv6 one has; words before are those of a
+// mapped IPv4 address.
+func (f *filterBuilder) source(off uint32, word int) {
+	prefix := f.filter.mapped()
+	if !prefix.IsValid() {
+		return
+	}
+	addr, bits := prefix.Masked().Addr().As16(), prefix.Bits()
+	for i := 0; 32*i < bits; i++ {
+		want := binary.BigEndian.Uint32(addr[4*i:])
+		mask := ^uint32(0) << (32 - min(bits-32*i, 32))
+		if i < word {
+			f.add(bpf.LoadConstant{Dst: bpf.RegA, Val: [...]uint32{0, 0, 0xffff}[i]})
+		} else {
+			f.add(bpf.LoadAbsolute{Off: off + uint32(4*(i-word)), Size: 4})
+		}
+		f.add(bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: mask})
+		f.require(bpf.JumpEqual, want)
+	}
+}
+
+// pass keeps the frame if the ports are ours: the UDP header is X behind the IP
+// header.
+func (f *filterBuilder) pass(off uint32) {
+	f.add(bpf.LoadIndirect{Off: off + 2, Size: 2})
+	f.require(bpf.JumpGreaterOrEqual, f.first)
+	f.require(bpf.JumpLessOrEqual, f.last)
+	if n := f.filter.SrcPorts; n > 0 {
+		f.add(bpf.LoadIndirect{Off: off, Size: 2})
+		f.require(bpf.JumpGreaterOrEqual, uint32(f.filter.SrcPort))
+		f.require(bpf.JumpLessOrEqual, uint32(f.filter.SrcPort)+uint32(n-1))
+	}
 	f.add(bpf.LoadScratch{Dst: bpf.RegA, N: 0})
 	f.add(bpf.RetA{})
 }

@@ -10,6 +10,7 @@ type testFrame struct {
 	dstMAC, srcMAC [6]byte
 	tags           []uint16 // 802.1Q, the outer one first
 	src, dst       netip.AddrPort
+	tos            uint8
 	options        int    // bytes of IPv4 options
 	fragment       uint16 // IPv4: flags and offset; IPv6: the same field of a fragment header
 	payload        []byte // of the UDP datagram, or what this fragment has of it
@@ -46,7 +47,7 @@ func (f testFrame) bytes() []byte {
 func (f testFrame) ipv4(n int) []byte {
 	header := 20 + f.options
 	b := make([]byte, header)
-	b[0] = 0x40 | byte(header/4)
+	b[0], b[1] = 0x40|byte(header/4), f.tos
 	binary.BigEndian.PutUint16(b[2:], uint16(header+n))
 	binary.BigEndian.PutUint16(b[6:], f.fragment)
 	b[8], b[9] = 64, 17
@@ -61,7 +62,7 @@ func (f testFrame) ipv4(n int) []byte {
 
 func (f testFrame) ipv6(n int) []byte {
 	b := make([]byte, 40, 48)
-	b[0], b[6], b[7] = 0x60, 17, 64
+	b[0], b[1], b[6], b[7] = 0x60|f.tos>>4, f.tos<<4, 17, 64
 	copy(b[8:], f.src.Addr().AsSlice())
 	copy(b[24:], f.dst.Addr().AsSlice())
 	if f.fragment != 0 {

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"linerate/internal/linux"
+	"linerate/internal/probe"
 	"linerate/rx/track"
 )
 
@@ -59,16 +61,9 @@ func openGRO(c *Config) (Receiver, error) {
 
 // Receive implements Receiver.
 func (r *gro) Receive(t *track.Tracker, until time.Time) (int, error) {
-	n, err := r.fetch(until)
-	if err != nil {
-		return 0, err
-	}
-	handed := 0
-	for i := range n {
-		a := r.queue.msgs.Arrival(i)
-		handed += r.merged.hand(t, a.Data, a.Len, a.Segment, r.source(i), r.clock.monotonic(a.Wall))
-	}
-	return handed, nil
+	return r.receive(until, func(a linux.Arrival, from probe.Source) int {
+		return r.merged.hand(t, a.Data, a.Len, a.Segment, from, r.clock.monotonic(a.Wall))
+	})
 }
 
 // Merged implements Splitter.

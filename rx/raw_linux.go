@@ -30,7 +30,7 @@ type raw struct {
 	iface   *net.Interface
 	fd      int
 	own     [1]int // fd, to wait for
-	manners int    // see openManners
+	manners manners
 	clock   stampClock
 	verify  bool
 	untold  bool // the kernel does not say which checksums are yet to be made
@@ -48,7 +48,7 @@ func newRaw(path string, c *Config) (*raw, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rx %s: %w", path, err)
 	}
-	r := &raw{path: path, iface: iface, fd: -1, manners: -1, verify: c.Verify, group: c.group}
+	r := &raw{path: path, iface: iface, fd: -1, verify: c.Verify, group: c.group}
 	if err := r.open(c); err != nil {
 		return nil, errors.Join(r.wrap(err), r.Close())
 	}
@@ -110,7 +110,7 @@ func (r *raw) open(c *Config) error {
 // short; where the sender is on the same machine, they have any length.
 func (r *raw) head(c *Config) int {
 	const short = 2048
-	if driver, err := unix.IoctlGetEthtoolDrvinfo(r.manners, r.iface.Name); c.Verify || err != nil || driver.Bus_info[0] == 0 {
+	if driver, err := unix.IoctlGetEthtoolDrvinfo(r.manners[0], r.iface.Name); c.Verify || err != nil || driver.Bus_info[0] == 0 {
 		return maxFrame // on no bus: a veth or the like
 	}
 	return max(maxHeaders+c.Capture, short)
@@ -123,38 +123,6 @@ func executable() string {
 		return "linerate"
 	}
 	return path
-}
-
-// openManners opens a UDP socket on our port that drops everything, so that the
-// kernel does not answer the sender with ICMP port unreachable. If the port is
-// taken, that socket serves as well. It also joins a multicast group. Sockets that
-// the caller has drop everything, too.
-func openManners(c *Config) (int, error) {
-	for _, conn := range c.Sockets {
-		if err := silence(conn); err != nil {
-			return -1, err
-		}
-	}
-	s, err := newUDPSocket(c)
-	if err != nil {
-		return -1, err
-	}
-	if err = attach(s.fd, dropAll); err == nil {
-		err = s.bind(c)
-	}
-	if err != nil && !errors.Is(err, unix.EADDRINUSE) {
-		return -1, errors.Join(err, unix.Close(s.fd))
-	}
-	return s.fd, nil
-}
-
-// silence lets a socket of the caller's receive nothing more.
-func silence(conn *net.UDPConn) error {
-	fd, err := linux.Share(conn)
-	if err != nil {
-		return err
-	}
-	return errors.Join(attach(fd, dropAll), unix.Close(fd))
 }
 
 // listen lets frames in. All protocols are asked for as one socket may listen on
@@ -256,12 +224,10 @@ func (r *raw) wrap(err error) error { return fmt.Errorf("rx %s: %w", r.path, err
 
 // Close closes the sockets; it may be called again.
 func (r *raw) Close() error {
-	var errs []error
-	for _, fd := range []*int{&r.fd, &r.manners} {
-		if *fd >= 0 {
-			errs = append(errs, unix.Close(*fd))
-			*fd = -1
-		}
+	err := r.manners.close()
+	if r.fd >= 0 {
+		err = errors.Join(err, unix.Close(r.fd))
+		r.fd = -1
 	}
-	return errors.Join(errs...)
+	return err
 }

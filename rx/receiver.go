@@ -117,6 +117,8 @@ type Config struct {
 	Interface string         // for raw paths; empty where a kernel path takes any, else it hears this one alone
 	IfIndex   int            //
 	Local     netip.AddrPort // where to listen; 0.0.0.0 for any IPv4 address, :: for any at all
+	Ports     int            // ports in a row from Local's on; 0 for this one alone
+	Filter    Filter         // what counts of what comes there
 	IPv6Only  bool           // with :: as Local, no IPv4
 	// Sockets are connected UDP sockets that a kernel path reads in place of one of
 	// its own at Local; SocketSource is where what comes by one of them comes from. A raw path lets them drop what it sees itself. They stay

@@ -162,3 +162,19 @@ func stampArrivals(fd int) error {
 	}
 	return nil
 }
+
+// tellTOS has the kernel tell the IPv4 TOS and the IPv6 traffic class of what the
+// socket receives. One of IPv6 gets datagrams of either version.
+func tellTOS(fd int) error {
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_RECVTOS, 1); err != nil {
+		return fmt.Errorf("setsockopt IP_RECVTOS: %w", err)
+	}
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err == nil && domain == unix.AF_INET6 {
+		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1)
+	}
+	if err != nil {
+		return fmt.Errorf("setsockopt IPV6_RECVTCLASS: %w", err)
+	}
+	return nil
+}

@@ -25,6 +25,7 @@ type udp struct {
 
 	sources []probe.Source // of each shared socket
 	mirror  mirror
+	filter  Filter
 }
 
 func probeUDP(*Config) error { return nil }
@@ -39,7 +40,7 @@ func openUDP(c *Config) (Receiver, error) {
 
 // newUDP opens a socket for a path that captures so many bytes of each message.
 func newUDP(path string, c *Config, capture int) (*udp, error) {
-	r := &udp{path: path, queue: newMessageQueue(capture), mirror: mirror{every: uint64(c.Reflect)}}
+	r := &udp{path: path, queue: newMessageQueue(capture), mirror: mirror{every: uint64(c.Reflect)}, filter: c.Filter}
 	var err error
 	if len(c.Sockets) > 0 {
 		err = r.share(c)
@@ -53,19 +54,27 @@ func newUDP(path string, c *Config, capture int) (*udp, error) {
 	return r, nil
 }
 
-// open opens a socket of its own.
+// open opens sockets of its own, one for each port.
 func (r *udp) open(c *Config) error {
-	s, err := newUDPSocket(c)
-	if err != nil {
-		return err
+	for i := range c.ports() {
+		one := c.at(i)
+		s, err := newUDPSocket(one)
+		if err != nil {
+			return err
+		}
+		if err := r.add(s.fd, c.Window); err != nil {
+			return err
+		}
+		if c.group != nil {
+			err = c.group.bind(s, one)
+		} else {
+			err = s.bind(one)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err := r.add(s.fd, c.Window); err != nil {
-		return err
-	}
-	if c.group != nil {
-		return c.group.bind(s, c)
-	}
-	return s.bind(c)
+	return nil
 }
 
 // share takes the sockets that there are. What waits in them already is part of
@@ -90,24 +99,45 @@ func (r *udp) add(fd, window int) (err error) {
 	if r.window, err = receiveBuffer(fd, window); err != nil {
 		return err
 	}
+	if r.filter.DSCP != nil {
+		if err := tellTOS(fd); err != nil {
+			return err
+		}
+	}
 	return stampArrivals(fd)
 }
 
 // Receive implements Receiver.
 func (r *udp) Receive(t *track.Tracker, until time.Time) (int, error) {
-	n, err := r.fetch(until)
-	if err != nil {
-		return 0, err
-	}
-	for i := range n {
-		a := r.queue.msgs.Arrival(i)
-		from, at := r.source(i), r.clock.monotonic(a.Wall)
+	return r.receive(until, func(a linux.Arrival, from probe.Source) int {
+		at := r.clock.monotonic(a.Wall)
 		t.Datagram(a.Data, a.Len, from, at)
 		if r.mirror.every > 0 {
 			r.mirror.reflect(r.fds[r.queue.read], a, from, at)
 		}
+		return 1
+	})
+}
+
+// receive has a batch handed over, of what the filter takes, and returns how many
+// datagrams that is. A batch of which it takes none is none.
+func (r *udp) receive(until time.Time, hand func(linux.Arrival, probe.Source) int) (int, error) {
+	for {
+		n, err := r.fetch(until)
+		if n == 0 || err != nil {
+			return 0, err
+		}
+		handed := 0
+		for i := range n {
+			a, from := r.queue.msgs.Arrival(i), r.source(i)
+			if r.filter.takes(from, a.TOS) {
+				handed += hand(a, from)
+			}
+		}
+		if handed > 0 || !time.Now().Before(until) {
+			return handed, nil
+		}
 	}
-	return n, nil
 }
 
 // fetch takes the next batch of messages, waiting for it no longer than until.

@@ -18,8 +18,9 @@ import (
 // udp is a UDP socket, or several that are read in turn, one datagram at a time.
 type udp struct {
 	conns    []*net.UDPConn
-	borrowed bool          // the sockets are the caller's, who closes them
-	turn     int           // the socket that is read next
+	borrowed bool // the sockets are the caller's, who closes them
+	turn     int  // the socket that is read next
+	filter   Filter
 	buffer   [1 << 16]byte // any datagram fits
 }
 
@@ -29,9 +30,26 @@ const share = time.Millisecond
 func probeUDP(*Config) error { return nil }
 
 func openUDP(c *Config) (Receiver, error) {
-	if len(c.Sockets) > 0 {
-		return &udp{conns: c.Sockets, borrowed: true}, nil
+	if c.Filter.DSCP != nil {
+		return nil, fmt.Errorf("rx udp: the DSCP of what a socket receives: %w", errors.ErrUnsupported)
 	}
+	r := &udp{filter: c.Filter}
+	if r.borrowed = len(c.Sockets) > 0; r.borrowed {
+		r.conns = c.Sockets
+		return r, nil
+	}
+	for i := range c.ports() {
+		conn, err := listen(c.at(i))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("rx udp: %w", err), r.Close())
+		}
+		r.conns = append(r.conns, conn)
+	}
+	return r, nil
+}
+
+// listen opens a socket on one port.
+func listen(c *Config) (*net.UDPConn, error) {
 	addr := net.UDPAddrFromAddrPort(c.Local)
 	var conn *net.UDPConn
 	var err error
@@ -39,7 +57,7 @@ func openUDP(c *Config) (Receiver, error) {
 		var iface *net.Interface // nil: the system chooses
 		if c.Interface != "" {
 			if iface, err = net.InterfaceByName(c.Interface); err != nil {
-				return nil, fmt.Errorf("rx udp: interface %s: %w", c.Interface, err)
+				return nil, fmt.Errorf("interface %s: %w", c.Interface, err)
 			}
 		}
 		conn, err = net.ListenMulticastUDP("udp", iface, addr)
@@ -47,14 +65,14 @@ func openUDP(c *Config) (Receiver, error) {
 		conn, err = net.ListenUDP("udp", addr)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("rx udp: %w", err)
+		return nil, err
 	}
 	if c.Window > 0 {
 		if err := conn.SetReadBuffer(c.Window); err != nil {
-			return nil, errors.Join(fmt.Errorf("rx udp: receive buffer of %d bytes: %w", c.Window, err), conn.Close())
+			return nil, errors.Join(fmt.Errorf("receive buffer of %d bytes: %w", c.Window, err), conn.Close())
 		}
 	}
-	return &udp{conns: []*net.UDPConn{conn}}, nil
+	return conn, nil
 }
 
 // Receive implements Receiver. A batch is one datagram.
@@ -88,6 +106,9 @@ func (r *udp) receive(t *track.Tracker, until time.Time) (int, error) {
 	source := probe.Source{Addr: from.Addr().As16(), Port: from.Port()}
 	if r.borrowed {
 		source = SocketSource(conn, i)
+	}
+	if !r.filter.takes(source, 0) {
+		return 0, nil
 	}
 	t.Datagram(r.buffer[:n], n, source, linux.Monotonic())
 	return 1, nil

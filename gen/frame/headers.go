@@ -17,11 +17,12 @@ import (
 )
 
 // Headers says what stands before the payload of every frame of a test. The flows
-// take the ports of a range in turn.
+// take the addresses and the ports of a range in turn.
 type Headers struct {
 	SrcMAC, DstMAC net.HardwareAddr // nil on kernel paths
 	VLAN           *uint16          // 802.1Q id 0..4095; nil for an untagged frame
 	Src, Dst       netip.Addr       // of one family; a zone is for the kernel path
+	Srcs, Dsts     int              // addresses in a row from Src and Dst on; 0 for these alone
 	SrcPort        uint16           // UDP source port of flow 0; 0 lets the kernel choose (kernel paths only)
 	DstPort        uint16           // of flow 0
 	SrcPorts       int              // ports in a row from SrcPort on; 0 for one a flow
@@ -145,21 +146,22 @@ func (h *Headers) checkSizes(f probe.Format, sizes []int) error {
 // with zeros to the smallest that Ethernet takes.
 func (h *Headers) serialize(flow uint16, payload []byte) ([]byte, error) {
 	ethernet := &layers.Ethernet{SrcMAC: h.SrcMAC, DstMAC: h.DstMAC}
-	src, dst := h.Ports(flow)
-	udp := &layers.UDP{SrcPort: layers.UDPPort(src), DstPort: layers.UDPPort(dst)}
+	src, dst := h.Addrs(flow)
+	srcPort, dstPort := h.Ports(flow)
+	udp := &layers.UDP{SrcPort: layers.UDPPort(srcPort), DstPort: layers.UDPPort(dstPort)}
 	var ip gopacket.SerializableLayer
 	var ethertype layers.EthernetType
 	if h.isIPv4() {
 		v4 := &layers.IPv4{
 			Version: 4, TOS: h.TOS, TTL: h.TTL, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolUDP,
-			SrcIP: h.Src.Unmap().AsSlice(), DstIP: h.Dst.Unmap().AsSlice(),
+			SrcIP: src.Unmap().AsSlice(), DstIP: dst.Unmap().AsSlice(),
 		}
 		udp.SetNetworkLayerForChecksum(v4)
 		ip, ethertype = v4, layers.EthernetTypeIPv4
 	} else {
 		v6 := &layers.IPv6{
 			Version: 6, TrafficClass: h.TOS, HopLimit: h.TTL, NextHeader: layers.IPProtocolUDP,
-			SrcIP: h.Src.AsSlice(), DstIP: h.Dst.AsSlice(),
+			SrcIP: src.AsSlice(), DstIP: dst.AsSlice(),
 		}
 		udp.SetNetworkLayerForChecksum(v6)
 		ip, ethertype = v6, layers.EthernetTypeIPv6

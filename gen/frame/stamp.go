@@ -14,10 +14,11 @@ func (t *Template) Stamp(buf []byte, flow uint16, seq uint64, size int, mono int
 	payload := udp[udpLen:]
 	t.Stamper.Put(payload, flow, seq, mono)
 
-	sum := t.pseudoSum + uint64(src) + uint64(dst) + 2*uint64(length) // also in the pseudo-header
+	addrs := t.walk.stamp(buf[t.ip:], flow)
+	sum := t.pseudoSum + addrs + uint64(src) + uint64(dst) + 2*uint64(length) // also in the pseudo-header
 	sum = add(sum+uint64(t.tails[size]), payload[:t.Stamper.Format.Size()])
 	binary.BigEndian.PutUint16(udp[udpChecksumField:], udpChecksum(sum))
-	t.stampHeaders(buf, src, dst, length)
+	t.stampHeaders(buf, src, dst, addrs, length)
 	if t.padded {
 		t.pad(payload[:minFrame-t.HeaderLen()], size)
 	}
@@ -25,8 +26,8 @@ func (t *Template) Stamp(buf []byte, flow uint16, seq uint64, size int, mono int
 }
 
 // stampHeaders writes what varies in the headers of a UDP datagram of so many
-// bytes, its own checksum left aside.
-func (t *Template) stampHeaders(buf []byte, src, dst uint16, length int) {
+// bytes, its addresses, whose sum is given, and its own checksum left aside.
+func (t *Template) stampHeaders(buf []byte, src, dst uint16, addrs uint64, length int) {
 	udp, ip := buf[t.udp:], buf[t.ip:]
 	binary.BigEndian.PutUint16(udp[udpSrcPort:], src)
 	binary.BigEndian.PutUint16(udp[udpDstPort:], dst)
@@ -34,7 +35,7 @@ func (t *Template) stampHeaders(buf []byte, src, dst uint16, length int) {
 	if t.udp-t.ip == ipv4Len {
 		total := ipv4Len + length
 		binary.BigEndian.PutUint16(ip[ipv4TotalLength:], uint16(total))
-		binary.BigEndian.PutUint16(ip[ipv4Checksum:], ^fold(t.ipSum+uint64(total)))
+		binary.BigEndian.PutUint16(ip[ipv4Checksum:], ^fold(t.ipSum+addrs+uint64(total)))
 	} else {
 		binary.BigEndian.PutUint16(ip[ipv6PayloadLength:], uint16(length))
 	}
@@ -51,9 +52,10 @@ func (t *Template) stampHeaders(buf []byte, src, dst uint16, length int) {
 // Fill; StampPayload stamps them. Together they are at most 65507 bytes.
 func (t *Template) StampSuper(buf []byte, flow uint16, size, n int) {
 	length := udpLen + n*size
-	binary.BigEndian.PutUint16(buf[t.udp+udpChecksumField:], fold(t.pseudoSum+uint64(length)))
+	addrs := t.walk.stamp(buf[t.ip:], flow)
+	binary.BigEndian.PutUint16(buf[t.udp+udpChecksumField:], fold(t.pseudoSum+addrs+uint64(length)))
 	src, dst := t.Headers.Ports(flow)
-	t.stampHeaders(buf, src, dst, length)
+	t.stampHeaders(buf, src, dst, addrs, length)
 }
 
 // pad zeros the bytes behind the payload in the shortest frame, and lays the

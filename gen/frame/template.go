@@ -25,9 +25,10 @@ type Template struct {
 	padded  bool   // the shortest frame needs padding
 	headers []byte // of flow 0, for the largest size; nil on kernel paths
 	payload []byte // of the largest size, its probe header not yet stamped
+	walk    walk   // addresses of each flow
 
 	// Checksums come from the sums of what is constant, so that what a buffer
-	// held before doesn't matter.
+	// held before doesn't matter. What the walk writes is not in them.
 	ipSum     uint64   // IPv4 header without total length and checksum
 	pseudoSum uint64   // pseudo-header without length
 	tails     []uint16 // by payload size: what stands behind the probe header
@@ -55,6 +56,7 @@ func New(h Headers, s probe.Stamper, sizes []int, flows int, pattern probe.Patte
 		return nil, fmt.Errorf("building the frame: %w", err)
 	}
 	t.headers = frame[:t.HeaderLen()]
+	t.walk = newWalk(&h, flows)
 	t.sum()
 	return t, nil
 }
@@ -66,6 +68,11 @@ func (t *Template) sum() {
 	addresses := ip[ipv6Addresses:]
 	if t.Headers.isIPv4() {
 		addresses = ip[ipv4Addresses:]
+	}
+	if t.walk.sums != nil {
+		addresses = nil // they vary
+	}
+	if t.Headers.isIPv4() {
 		t.ipSum = add(0, ip[:ipv4TotalLength])
 		t.ipSum = add(t.ipSum, ip[ipv4TotalLength+2:ipv4Checksum])
 		t.ipSum = add(t.ipSum, addresses)

@@ -129,15 +129,6 @@ func parseSourceMAC(s string) (net.HardwareAddr, error) {
 	return mac, err
 }
 
-func parseVLAN(s string) (*uint16, error) {
-	id, err := within(0, 4094)(s)
-	if err != nil {
-		return nil, fmt.Errorf("want a VLAN id from 0 to 4094")
-	}
-	v := uint16(id)
-	return &v, nil
-}
-
 // parseRatio parses a loss ratio: 0.001 or 0.1%.
 func parseRatio(s string) (*float64, error) {
 	number, percent := strings.CutSuffix(s, "%")

@@ -3,6 +3,8 @@ package cli
 import (
 	"slices"
 	"testing"
+
+	"linerate/internal/plan"
 )
 
 // FuzzFlags holds the parsers of this package to what their flags allow.
@@ -22,7 +24,7 @@ func FuzzFlags(f *testing.F) {
 		if m, err := parseSourceMAC(s); err == nil && (len(m) != 6 || m[0]&1 != 0) {
 			t.Errorf("source MAC %q: %v", s, m)
 		}
-		if v, err := parseVLAN(s); err == nil && *v > 4094 {
+		if v, err := plan.ParseVLAN(s); err == nil && *v > 4094 {
 			t.Errorf("VLAN %q: %d", s, *v)
 		}
 		if n, err := parseWindow(s); err == nil && n < 0 {

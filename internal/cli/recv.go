@@ -50,6 +50,9 @@ Paths by which frames are counted:
 				r.Addr = args[0]
 			}
 			fail.set = cmd.Flags().Changed("fail-below")
+			if err := checkFilter(cmd, &r, overTCP); err != nil {
+				return err
+			}
 			if overTCP {
 				if !cmd.Flags().Changed("window") {
 					r.Window = 0
@@ -72,6 +75,8 @@ Paths by which frames are counted:
 	add(f, &r.Silence, "silence", "", "5s", "TIME", "how long a sender may be silent before it is taken for gone", duration(time.Millisecond))
 	add(f, &r.Drain, "drain", "", "2s", "TIME", "how long to wait for stragglers once the sender is done (RFC 2544)", duration(time.Millisecond))
 	add(f, &r.Port, "port", "p", "5201", "PORT", "port, unless ADDR:PORT names one", within(1, 65535))
+	add(f, &r.From, "from", "", "", "CIDR", "count only what comes from there: 10.0.0.0/8, fd00::/8 or an address", plan.ParsePrefix)
+	add(f, &r.Filter, "filter", "", "", "EXPR", "count only what has all of: sport=5000-5010,dport=6000-6010,vlan=5,dscp=EF; dport in place of --port", plan.ParseFilter)
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffer; K and M are 1024", parseWindow)
 	add(f, &r.Format, "format", "", "probe", "FORMAT", "payload header: probe, iperf2 or iperf3", probe.ParseFormat)
 	f.BoolVar(&r.Histogram, "histogram", false, "show and report how delay is distributed")

@@ -43,7 +43,7 @@ right. It needs CAP_NET_RAW.`,
 	add(f, &r.Loops, "loop", "", "1", "N", "send the capture so many times; 0 until it is stopped", units.ParseCount)
 	add(f, &r.Rewrite.SrcMAC, "src-mac", "", "", "MAC", "source MAC of every frame (default as captured)", parseSourceMAC)
 	add(f, &r.Rewrite.DstMAC, "dst-mac", "", "", "MAC", "destination MAC of every frame (default as captured)", parseMAC)
-	add(f, &r.Rewrite.VLAN, "vlan", "", "", "ID", "802.1Q tag of every frame: put in, or its id changed", parseVLAN)
+	add(f, &r.Rewrite.VLAN, "vlan", "", "", "ID", "802.1Q tag of every frame: put in, or its id changed", plan.ParseVLAN)
 	add(f, &r.Rewrite.Src, "src", "", "", "ADDR", "source address of every IP packet, or OLD=NEW,… for some", plan.ParseSwaps)
 	add(f, &r.Rewrite.Dst, "dst", "", "", "ADDR", "destination address of every IP packet, or OLD=NEW,… for some", plan.ParseSwaps)
 	f.BoolVar(&r.Pad, "pad", false, "fill with zeros what the capture cut off, and send it")

@@ -19,6 +19,7 @@ import (
 
 func newSend(stdio Stdio) *cobra.Command {
 	var r plan.TestRequest
+	var walk ranges
 	out := output{stdio: stdio}
 	var interval time.Duration
 	cmd := &cobra.Command{
@@ -28,9 +29,11 @@ func newSend(stdio Stdio) *cobra.Command {
 		Example: `  linerate send 10.0.0.2 --rate 500M
   linerate send 10.0.0.2 --rate 1.5Mpps --frame 64 --count 1000000 --path packet
   linerate send fe80::1%eth0 --rate 95% --frame 9018`,
-		Args: exactly(1, 1, "one HOST[:PORT]"),
+		Args: exactly(0, 1, "one HOST[:PORT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Host = args[0]
+			if err := walk.apply(cmd, &r, args); err != nil {
+				return err
+			}
 			if cmd.Flags().Changed("rate") && (r.Ramp != nil || r.Profile != nil) {
 				return &plan.UsageError{Flag: "rate", Msg: "contradicts --ramp and --profile: give one of them"}
 			}
@@ -58,7 +61,7 @@ func newSend(stdio Stdio) *cobra.Command {
 	add(f, &r.Count, "count", "k", "", "N", "send exactly so many packets", atLeastOne(units.ParseCount))
 	add(f, &r.Bytes, "bytes", "n", "", "N", "send so many bytes of payload; K and M are 1024", atLeastOne(units.ParseSize))
 	add(f, &r.Path, "path", "", "auto", "PATH", "how frames leave: auto, "+strings.Join(gen.Names(), ", "), nameOf(gen.Names()))
-	add(f, &r.Flows, "flows", "P", "1", "N", "parallel flows, one source port each", within(1, 65536))
+	add(f, &r.Flows, "flows", "P", "1", "N", "parallel flows, one source port each (default as many as the longest range of --src and the like has)", within(1, 65536))
 	add(f, &r.Burst, "burst", "", "", "N", "packets planned back to back (default 1, and more above 100 kpps only where that holds the rate)", within(1, 1024))
 	f.BoolVar(&r.Smooth, "smooth", false, "one packet at a time, whatever the rate (default up to 100 kpps)")
 	threadFlags(f, &r.Threads, &r.CPUs, &r.Realtime)
@@ -71,9 +74,10 @@ func newSend(stdio Stdio) *cobra.Command {
 	add(f, &r.Pattern, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero, random or file:PATH", probe.ParsePattern)
 	addressFlags(f, &r.V4, &r.V6, &r.Iface)
 	f.StringVarP(&r.Bind, "bind", "B", "", "source address, or an interface's name")
+	walk.flags(f, &r.SendRequest)
 	add(f, &r.SrcMAC, "src-mac", "", "", "MAC", "source MAC (raw paths; default the interface's)", parseSourceMAC)
 	add(f, &r.DstMAC, "dst-mac", "", "", "MAC", "next hop's MAC (raw paths; default from the neighbour table)", parseMAC)
-	add(f, &r.VLAN, "vlan", "", "", "ID", "802.1Q tag (raw paths)", parseVLAN)
+	add(f, &r.VLAN, "vlan", "", "", "ID", "802.1Q tag (raw paths)", plan.ParseVLAN)
 	add(f, &r.TOS, "dscp", "", "", "DSCP", "0..63, 0x2e, EF, AF41, CS5", plan.ParseDSCP)
 	add(f, &r.TTL, "ttl", "", "", "N", "TTL or hop limit (default 64; 1 for multicast)", within(1, 255))
 	intervalFlag(f, &interval)

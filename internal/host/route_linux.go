@@ -17,25 +17,9 @@ import (
 // them to the kernel). The error gives the kernel's answer and wraps ErrNoRoute
 // if the destination can't be reached.
 func RouteTo(dst, from netip.Addr, ifindex int) (*Route, error) {
-	opts := &netlink.RouteGetOptions{OifIndex: ifindex}
-	if from.IsValid() {
-		opts.SrcAddr = from.AsSlice()
-	}
-	routes, err := netlink.RouteGetWithOptions(dst.AsSlice(), opts)
+	r, err := routeTo(dst, from, ifindex)
 	if err != nil {
-		return nil, routeError(dst, err)
-	}
-	if len(routes) == 0 {
-		return nil, routeError(dst, unix.ENETUNREACH)
-	}
-	r := routes[0]
-	switch r.Type {
-	case unix.RTN_UNREACHABLE:
-		return nil, routeError(dst, unix.EHOSTUNREACH)
-	case unix.RTN_PROHIBIT:
-		return nil, routeError(dst, unix.EACCES)
-	case unix.RTN_BLACKHOLE:
-		return nil, routeError(dst, unix.EINVAL)
+		return nil, err
 	}
 	route := &Route{
 		Source:    from,
@@ -60,7 +44,42 @@ func RouteTo(dst, from netip.Addr, ifindex int) (*Route, error) {
 	return route, nil
 }
 
-func gateway(r netlink.Route) netip.Addr {
+// LinkTo is the index of the link by which RouteTo leaves, which takes far less to
+// find out.
+func LinkTo(dst, from netip.Addr, ifindex int) (int, error) {
+	r, err := routeTo(dst, from, ifindex)
+	if err != nil {
+		return 0, err
+	}
+	return r.LinkIndex, nil
+}
+
+// routeTo is the kernel's answer, if it is a route.
+func routeTo(dst, from netip.Addr, ifindex int) (*netlink.Route, error) {
+	opts := &netlink.RouteGetOptions{OifIndex: ifindex}
+	if from.IsValid() {
+		opts.SrcAddr = from.AsSlice()
+	}
+	routes, err := netlink.RouteGetWithOptions(dst.AsSlice(), opts)
+	if err != nil {
+		return nil, routeError(dst, err)
+	}
+	if len(routes) == 0 {
+		return nil, routeError(dst, unix.ENETUNREACH)
+	}
+	r := &routes[0]
+	switch r.Type {
+	case unix.RTN_UNREACHABLE:
+		return nil, routeError(dst, unix.EHOSTUNREACH)
+	case unix.RTN_PROHIBIT:
+		return nil, routeError(dst, unix.EACCES)
+	case unix.RTN_BLACKHOLE:
+		return nil, routeError(dst, unix.EINVAL)
+	}
+	return r, nil
+}
+
+func gateway(r *netlink.Route) netip.Addr {
 	ip := r.Gw
 	if via, ok := r.Via.(*netlink.Via); ok { // an IPv6 router of an IPv4 route
 		ip = via.Addr

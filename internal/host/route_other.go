@@ -34,3 +34,12 @@ func RouteTo(dst, from netip.Addr, ifindex int) (*Route, error) {
 	r.MTU = r.Link.MTU
 	return r, nil
 }
+
+// LinkTo is the index of the link by which RouteTo leaves.
+func LinkTo(dst, from netip.Addr, ifindex int) (int, error) {
+	r, err := RouteTo(dst, from, ifindex)
+	if err != nil {
+		return 0, err
+	}
+	return r.Link.Index, nil
+}

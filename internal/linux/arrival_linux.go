@@ -12,6 +12,8 @@ type Arrival struct {
 	Segment int
 	Mono    int64 // CLOCK_MONOTONIC in ns that the XDP program of an AF_XDP socket left; 0 if it left none
 
+	TOS uint8 // IPv4 TOS or IPv6 traffic class, of a UDP socket that tells it
+
 	// These only a packet socket knows.
 	Status uint32 // TP_STATUS_* of <linux/if_packet.h>
 	TCI    uint16 // 802.1Q tag that the kernel took out of the frame, if Status has TP_STATUS_VLAN_VALID

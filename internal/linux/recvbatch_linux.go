@@ -9,17 +9,14 @@ import (
 
 // Room for the control messages of one arrival: the receive stamp, which is
 // struct __kernel_timespec on every machine, and a packet socket's side data or
-// what UDP_GRO tells, an int.
-var (
-	stampSpace = unix.CmsgSpace(16)
-	auxSpace   = unix.CmsgSpace(int(unsafe.Sizeof(unix.TpacketAuxdata{})))
-)
+// what UDP_GRO tells, an int, and as an int at most the traffic class.
+var controlSpace = unix.CmsgSpace(16) + unix.CmsgSpace(int(unsafe.Sizeof(unix.TpacketAuxdata{}))) + unix.CmsgSpace(4)
 
 // A RecvBatch is room for what one recvmmsg(2) returns. One goroutine owns it.
 type RecvBatch struct {
 	size     int
 	slab     []byte // message i is captured at i*size
-	controls []byte // and its control messages at i*(stampSpace+auxSpace)
+	controls []byte // and its control messages at i*controlSpace
 	names    []unix.RawSockaddrInet6
 	iovs     []unix.Iovec
 	mmsgs    []unix.Mmsghdr
@@ -29,11 +26,10 @@ type RecvBatch struct {
 // bytes each are captured, what the kernel puts before a frame included. The
 // kernel writes to it only during Recv.
 func NewRecvBatch(n, size int) *RecvBatch {
-	control := stampSpace + auxSpace
 	b := &RecvBatch{
 		size:     size,
 		slab:     make([]byte, n*size),
-		controls: make([]byte, n*control),
+		controls: make([]byte, n*controlSpace),
 		names:    make([]unix.RawSockaddrInet6, n),
 		iovs:     make([]unix.Iovec, n),
 		mmsgs:    make([]unix.Mmsghdr, n),
@@ -45,7 +41,7 @@ func NewRecvBatch(n, size int) *RecvBatch {
 		h.Name = (*byte)(unsafe.Pointer(&b.names[i]))
 		h.Iov = &b.iovs[i]
 		h.SetIovlen(1)
-		h.Control = &b.controls[i*control]
+		h.Control = &b.controls[i*controlSpace]
 	}
 	return b
 }
@@ -55,7 +51,7 @@ func NewRecvBatch(n, size int) *RecvBatch {
 func (b *RecvBatch) Recv(fd int) (int, error) {
 	for i := range b.mmsgs { // the kernel left its own lengths there
 		b.mmsgs[i].Hdr.Namelen = unix.SizeofSockaddrInet6
-		b.mmsgs[i].Hdr.SetControllen(stampSpace + auxSpace)
+		b.mmsgs[i].Hdr.SetControllen(controlSpace)
 	}
 	for {
 		// With MSG_TRUNC the kernel tells the length of the whole message.
@@ -89,7 +85,7 @@ func (b *RecvBatch) Arrival(i int) Arrival {
 		Data: b.slab[i*b.size:][:min(int(m.Len), b.size)],
 		Len:  int(m.Len),
 	}
-	controls := b.controls[i*(stampSpace+auxSpace):][:m.Hdr.Controllen]
+	controls := b.controls[i*controlSpace:][:m.Hdr.Controllen]
 	for len(controls) > 0 {
 		h, data, rest, err := unix.ParseOneSocketControlMessage(controls)
 		if err != nil {
@@ -105,6 +101,10 @@ func (b *RecvBatch) Arrival(i int) Arrival {
 			a.Len, a.Status, a.TCI = int(aux.Len), aux.Status, aux.Vlan_tci
 		case h.Level == unix.SOL_UDP && h.Type == unix.UDP_GRO && len(data) >= 4:
 			a.Segment = int(binary.NativeEndian.Uint32(data))
+		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TOS && len(data) >= 1:
+			a.TOS = data[0]
+		case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_TCLASS && len(data) >= 4:
+			a.TOS = uint8(binary.NativeEndian.Uint32(data))
 		}
 	}
 	return a

@@ -53,6 +53,12 @@ func (r *SendRequest) reach(ctx context.Context) (*destination, error) {
 		}
 		only = familyOf(from.addr)
 	}
+	if src := r.Srcs; src.N > 0 {
+		if !only.allows(src.First) {
+			return nil, &UsageError{"src", fmt.Sprintf("%s is not an %v address", src.First, only)}
+		}
+		only = familyOf(src.First)
+	}
 	addrs, err := resolve(ctx, name, only)
 	if err != nil {
 		return nil, err
@@ -62,7 +68,7 @@ func (r *SendRequest) reach(ctx context.Context) (*destination, error) {
 		to, err := from.to(addr)
 		if err == nil {
 			to.port = port
-			return to, nil
+			return to, r.sharesLink(from, to)
 		}
 		errs = append(errs, err)
 	}

@@ -105,7 +105,7 @@ func (r *SendRequest) unfit(p *gen.Path, route *host.Route) error {
 				return &UsageError{f.name, fmt.Sprintf("needs a raw path: the kernel writes the headers of path %s", p.Name)}
 			}
 		}
-		return nil
+		return r.ownSources()
 	}
 	switch {
 	case route.Local:

@@ -25,6 +25,10 @@ type RecvRequest struct {
 	V4, V6 bool
 	Iface  string
 
+	From   netip.Prefix // source addresses that count; invalid for any
+	Filter Filter       // what else has to be so of what counts
+	Ports  int          // ports in a row to listen on where Filter names none; 0 for one
+
 	RX        string // a name of rx.Paths, or auto
 	Window    int    // SO_RCVBUF in bytes
 	Format    probe.Format
@@ -68,9 +72,15 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkFilter(l.local); err != nil {
+		return nil, err
+	}
 	p := &Receive{
-		Config: rx.Config{Local: l.local, IPv6Only: r.V6, Window: r.Window, Verify: r.Verify, Most: r.Count, Reflect: r.Reflect},
-		Track:  track.Config{Format: r.Format, Most: r.Count, WallOffset: linux.WallOffset()},
+		Config: rx.Config{
+			Local: l.local, Ports: max(r.Ports, r.Filter.DstPorts.N), Filter: r.filter(), IPv6Only: r.V6,
+			Window: r.Window, Verify: r.Verify, Most: r.Count, Reflect: r.Reflect,
+		},
+		Track:  track.Config{Format: r.Format, Most: r.Count, Selected: r.selects(), WallOffset: linux.WallOffset()},
 		Limits: rx.Limits{Duration: r.Duration, Packets: r.Count, Silence: r.Silence, Drain: r.Drain},
 	}
 	p.Histogram = r.Histogram
@@ -101,6 +111,7 @@ func ResolveReceive(ctx context.Context, r RecvRequest) (*Receive, error) {
 		DurationS:   r.Duration.Seconds(),
 		Count:       r.Count,
 	}
+	r.reportFilter(&p.Report)
 	return p, nil
 }
 
@@ -119,6 +130,9 @@ func (r *RecvRequest) listener(ctx context.Context) (*listener, error) {
 	}
 	if port == 0 {
 		port = uint16(r.Port)
+		if r.Filter.DstPorts.N > 0 {
+			port = r.Filter.DstPorts.First
+		}
 	}
 	only, err := onlyFamily(r.V4, r.V6)
 	if err != nil {
@@ -175,6 +189,9 @@ func (p *Receive) choosePath(name string, l *listener) error {
 		}
 	}
 	if slices.Contains(kernelPaths, name) {
+		if p.Config.Filter.VLAN != nil {
+			return &UsageError{"filter", fmt.Sprintf("vlan: a UDP socket sees no tags: use a raw path, as --rx packet, in place of %s", name)}
+		}
 		if l.holder != nil {
 			p.Config.IfIndex = l.holder.Index
 		}

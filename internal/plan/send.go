@@ -51,7 +51,7 @@ type SendRequest struct {
 	Bytes    int64 // of payload
 
 	Path     string // a name of gen.Paths, or auto
-	Flows    int
+	Flows    int    // 0 for as many as the longest range has
 	Burst    int
 	Smooth   bool  // one packet at a time
 	Threads  int   // workers; AutoThreads for one a processor, as far as there are flows
@@ -69,6 +69,7 @@ type SendRequest struct {
 
 	SrcPort            uint16 // of flow 0; 0 for any
 	SrcPorts, DstPorts int    // ports in a row that the flows take in turn; see frame.Headers
+	Srcs, Dsts         Addrs  // addresses that they take in turn; the first of Dsts may stand for Host
 
 	Bind           string // ADDRESS, ADDRESS%INTERFACE or INTERFACE
 	Iface          string
@@ -97,6 +98,9 @@ type Send struct {
 // ResolveSend plans a sender. The errors are UsageError, HostError, PeerError,
 // or that of ctx.
 func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
+	if err := r.ranges(); err != nil {
+		return nil, err
+	}
 	to, err := r.reach(ctx)
 	if err != nil {
 		return nil, err
@@ -256,8 +260,9 @@ const (
 // resolved first.
 func (s *Send) headers(ctx context.Context, r *SendRequest, to *destination) (frame.Headers, error) {
 	h := frame.Headers{
-		VLAN: r.VLAN, Src: to.from, Dst: to.addr, DstPort: to.port, TOS: r.TOS, TTL: uint8(r.TTL),
+		VLAN: r.VLAN, Src: r.from(to.from), Dst: to.addr, DstPort: to.port, TOS: r.TOS, TTL: uint8(r.TTL),
 		SrcMAC: r.SrcMAC, DstMAC: r.DstMAC, SrcPort: r.SrcPort, SrcPorts: r.SrcPorts, DstPorts: r.DstPorts,
+		Srcs: r.Srcs.N, Dsts: r.Dsts.N,
 	}
 	if r.TTL == 0 {
 		h.TTL = defaultTTL
@@ -275,7 +280,7 @@ func (s *Send) headers(ctx context.Context, r *SendRequest, to *destination) (fr
 		}
 		return h, nil
 	}
-	h.Src = to.route.Source
+	h.Src = r.from(to.route.Source)
 	if h.SrcMAC == nil {
 		h.SrcMAC = to.route.Link.MAC
 	}
@@ -347,7 +352,7 @@ func (s *Send) report(r *SendRequest, to *destination, o offer) result.Config {
 		Direction:   "forward",
 		Format:      r.Format.String(),
 		Interface:   to.route.Link.Name,
-		Source:      to.route.Source.String(),
+		Source:      r.from(to.route.Source).String(),
 		TOS:         int(r.TOS),
 		Destination: netip.AddrPortFrom(to.addr, to.port).String(),
 		Rate:        r.Rate.String(),
@@ -362,6 +367,7 @@ func (s *Send) report(r *SendRequest, to *destination, o offer) result.Config {
 		DurationS:   s.Schedule.Duration.Seconds(),
 		Count:       s.Schedule.Count,
 	}
+	r.reportRanges(&c)
 	for _, rate := range s.Schedule.Profile {
 		c.Profile = append(c.Profile, result.RateAt{FromS: rate.From.Seconds(), Rate: profileRate(o, rate.Micro)})
 	}

@@ -182,11 +182,11 @@ func (t *Test) Sending(ctx context.Context, f probe.Format, port uint16) (*Send,
 	return s, nil
 }
 
-// Receiving plans what comes to this end, at consecutive ports of which the first
-// is given.
-func (t *Test) Receiving(ctx context.Context, f probe.Format, port uint16) (*Receive, error) {
+// Receiving plans what comes to this end, at so many consecutive ports of which the
+// first is given.
+func (t *Test) Receiving(ctx context.Context, f probe.Format, port uint16, ports int) (*Receive, error) {
 	r := RecvRequest{
-		Addr: netip.AddrPortFrom(t.Source, port).String(), RX: t.Request.RX, Window: t.Request.Window,
+		Addr: netip.AddrPortFrom(t.Source, port).String(), Ports: ports, RX: t.Request.RX, Window: t.Request.Window,
 		Format: f, Histogram: t.Request.Histogram, Verify: t.Request.Verify, Pattern: t.Request.Pattern, Drain: TestDrain,
 	}
 	p, err := ResolveReceive(ctx, r)

@@ -47,16 +47,24 @@ type Direction struct {
 
 // Config is what was asked for, after defaults and the kernel's tables were applied.
 type Config struct {
-	Protocol     string   `json:"protocol"`
-	Path         string   `json:"path,omitempty"`
-	PathReason   string   `json:"path_reason,omitempty"` // why auto chose it, and why the faster ones were passed over
-	RX           string   `json:"rx,omitempty"`
-	Peer         string   `json:"peer"`
-	Direction    string   `json:"direction"`
-	Format       string   `json:"format,omitempty"`
-	Interface    string   `json:"interface,omitempty"`
-	Source       string   `json:"source,omitempty"`      // address without port
-	Destination  string   `json:"destination,omitempty"` // address:port
+	Protocol    string `json:"protocol"`
+	Path        string `json:"path,omitempty"`
+	PathReason  string `json:"path_reason,omitempty"` // why auto chose it, and why the faster ones were passed over
+	RX          string `json:"rx,omitempty"`
+	Peer        string `json:"peer"`
+	Direction   string `json:"direction"`
+	Format      string `json:"format,omitempty"`
+	Interface   string `json:"interface,omitempty"`
+	Source      string `json:"source,omitempty"`      // address without port
+	Destination string `json:"destination,omitempty"` // address:port
+	From        string `json:"from,omitempty"`        // source addresses that a receiver counts
+	Filter      string `json:"filter,omitempty"`      // what else it demands, as --filter takes it
+	// What the flows take in turn, as "first-last".
+	Sources          string `json:"sources,omitempty"`
+	Destinations     string `json:"destinations,omitempty"`
+	SourcePorts      string `json:"source_ports,omitempty"`
+	DestinationPorts string `json:"destination_ports,omitempty"`
+
 	SourceMAC    string   `json:"source_mac,omitempty"`
 	NextHopMAC   string   `json:"next_hop_mac,omitempty"`
 	Gateway      string   `json:"gateway,omitempty"`

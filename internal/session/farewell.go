@@ -21,15 +21,16 @@ const (
 func farewell(s *gen.Crew, p *plan.Send, sent []uint64) error {
 	switch p.Config.Template.Stamper.Format {
 	case probe.Native:
-		return sendMarkers(s, endMarker(p.Config.Template.Stamper.Run, sent))
+		return sendMarkers(s, len(sent), endMarker(p.Config.Template.Stamper.Run, sent))
 	case probe.IPerf2:
 		return sendFINs(s, &p.Config.Template.Stamper, p.Schedule.Sizes[0], sent)
 	}
 	return nil
 }
 
-// sendMarkers tries to send all markers; the error is that none could be sent.
-func sendMarkers(s *gen.Crew, m probe.EndMarker) error {
+// sendMarkers tries to send all markers, spread over the flows as a receiver may see
+// some of these alone; the error is that none could be sent.
+func sendMarkers(s *gen.Crew, flows int, m probe.EndMarker) error {
 	var failed error
 	sent := 0
 	here := readClock()
@@ -38,7 +39,7 @@ func sendMarkers(s *gen.Crew, m probe.EndMarker) error {
 			time.Sleep(markerGap)
 		}
 		here.read(&m)
-		if err := s.Mark(0, probe.AppendEnd(nil, &m)); err != nil {
+		if err := s.Mark(uint16(i*flows/markers), probe.AppendEnd(nil, &m)); err != nil {
 			failed = err
 		} else {
 			sent++

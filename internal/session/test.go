@@ -312,7 +312,7 @@ func (c *client) legsUDP(ctx context.Context) error {
 		c.hearReceiver()
 	}
 	if len(in) > 0 {
-		p, err := c.plan.Receiving(ctx, c.format(), localPort(in[0]))
+		p, err := c.plan.Receiving(ctx, c.format(), localPort(in[0]), len(in))
 		if err != nil {
 			return err
 		}

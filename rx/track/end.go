@@ -87,5 +87,5 @@ func (t *Tracker) Complete() bool {
 		}
 		unique += f.Unique
 	}
-	return t.end == nil || unique == t.end.Total()
+	return t.end == nil || t.config.Selected || unique == t.end.Total()
 }

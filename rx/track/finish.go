@@ -41,7 +41,7 @@ func (t *Tracker) Finish(s Settlement) (Result, error) {
 
 // expect makes flows count of which only the end marker tells.
 func (t *Tracker) expect() {
-	if t.end == nil {
+	if t.end == nil || t.config.Selected {
 		return
 	}
 	number := 0
@@ -116,7 +116,7 @@ func (t *Tracker) total() Summary {
 
 // sent is the sender's count of all flows; nil if it isn't known of every one.
 func (t *Tracker) sent() *uint64 {
-	if t.end != nil && t.end.Rest > 0 {
+	if t.end != nil && t.end.Rest > 0 && !t.config.Selected {
 		total := t.end.Total()
 		return &total
 	}

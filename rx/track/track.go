@@ -28,6 +28,9 @@ type Config struct {
 	// Most is how many packets are counted; 0 for no limit. What comes later is
 	// as if it had not come.
 	Most uint64
+	// Selected says that only some flows may come here: those of which nothing came
+	// are not missed, whatever an end marker tells of them.
+	Selected bool
 	// WallOffset is this host's CLOCK_REALTIME - CLOCK_MONOTONIC in ns, for the
 	// formats that carry wall time.
 	WallOffset int64

@@ -212,6 +212,30 @@ func TestMarkerWithRest(t *testing.T) {
 	}
 }
 
+// TestSelectedFlows holds that of a selection of flows only those count that came.
+func TestSelectedFlows(t *testing.T) {
+	for _, rest := range []uint64{0, 7} {
+		end := probe.EndMarker{Run: 9, Counts: []probe.FlowCount{{Flows: 3, Packets: 2}}, Rest: rest}
+		tracker := New(Config{Selected: true})
+		for seq := range uint64(2) {
+			if tracker.Complete() {
+				t.Error("complete before the end")
+			}
+			b := native(9, 1, seq)
+			tracker.Datagram(b, len(b), probe.Source{}, int64(seq))
+		}
+		b := probe.AppendEnd(nil, &end)
+		tracker.Datagram(b, len(b), probe.Source{}, 3)
+		if !tracker.Complete() {
+			t.Error("not complete though all of a flow came")
+		}
+		r := finish(t, tracker)
+		if r.Sent == nil || *r.Sent != 2 || r.Lost != 0 || len(r.Flows) != 1 {
+			t.Errorf("rest %d: %d flows, lost %d, sent %v", rest, len(r.Flows), r.Lost, r.Sent)
+		}
+	}
+}
+
 func TestContradictoryCount(t *testing.T) {
 	tracker := New(Config{})
 	feed(tracker, inOrder(0, 2*Window)...)
