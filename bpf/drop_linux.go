@@ -17,6 +17,7 @@ import (
 type DropFilter struct {
 	Namespace uint32         // inode of the network namespace (namespaces(7))
 	To        netip.AddrPort // where the datagrams go; an unspecified address for any
+	Ports     int            // in a row from To's on; 0 for that one alone
 	Magic     uint16         // first 16 bits of their payload; 0 for any
 }
 
@@ -61,7 +62,7 @@ func AttachDrops(f DropFilter) (*Drops, error) {
 }
 
 func (f *DropFilter) encode() dropFilter {
-	out := dropFilter{Namespace: f.Namespace, Port: f.To.Port(), Magic: f.Magic}
+	out := dropFilter{Namespace: f.Namespace, Port: f.To.Port(), Ports: uint16(max(f.Ports, 1)), Magic: f.Magic}
 	if f.Magic == 0 {
 		out.AnyPayload = 1
 	}

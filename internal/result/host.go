@@ -23,12 +23,22 @@ type Host struct {
 	// for the reason; absent where the kernel could not be asked.
 	DropReasons map[string]uint64 `json:"drop_reasons,omitempty"`
 
+	// Reverse is of the second direction of --bidir, where Socket and DropReasons
+	// are of the first.
+	Reverse *Passage `json:"reverse,omitempty"`
+
 	// ClockStepNS is by how much the wall clock was set during the test; absent if
 	// it was not.
 	ClockStepNS *int64 `json:"clock_step_ns,omitempty"`
 
 	Kernel string `json:"kernel,omitempty"`
 	Arch   string `json:"arch,omitempty"`
+}
+
+// A Passage is what a host says of the packets of the second direction alone.
+type Passage struct {
+	Socket      *Socket           `json:"socket,omitempty"`
+	DropReasons map[string]uint64 `json:"drop_reasons,omitempty"`
 }
 
 // A Socket is what a UDP socket, or a ring in its place, says of itself.
