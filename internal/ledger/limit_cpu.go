@@ -22,28 +22,50 @@ func (t *Test) receiverCore() *result.Limit {
 	return nil
 }
 
+// readerAtItsEnd says of the core where the receiver reads what atItsEnd says of
+// the busiest; of that one where it is not known which.
+func (t *Test) readerAtItsEnd() string {
+	h := t.ReceiverHost
+	if h == nil || h.CPU == nil || h.CPU.BusiestThreadCore == nil {
+		return t.atItsEnd(h)
+	}
+	for i := range h.CPU.Cores {
+		if c := &h.CPU.Cores[i]; c.Core == *h.CPU.BusiestThreadCore {
+			return spent(h, c)
+		}
+	}
+	return ""
+}
+
 // atItsEnd says which core of a host had nothing left to give and what it did;
 // empty if none, or if that is unknown.
-func (t *Test) atItsEnd(h *result.Host) string {
-	core := busiest(h)
+func (t *Test) atItsEnd(h *result.Host) string { return spent(h, busiest(h)) }
+
+// spent describes a core of a host that had nothing left to give; empty if it had.
+func spent(h *result.Host, core *result.Core) string {
 	if core == nil || 1-core.Idle < busy {
 		return ""
 	}
-	what := "user"
-	most := core.User
-	for _, s := range []struct {
-		name  string
-		share float64
-	}{{"system", core.System}, {"softirq", core.Softirq + core.IRQ}, {"steal, which the hypervisor gave to others", core.Steal}} {
-		if s.share > most {
-			what, most = s.name, s.share
-		}
-	}
-	says := fmt.Sprintf("core %d was at %s, most of it %s (%s)", core.Core, percent(1-core.Idle), what, percent(most))
+	what, share := most(core)
+	says := fmt.Sprintf("core %d was at %s, most of it %s (%s)", core.Core, percent(1-core.Idle), what, percent(share))
 	if thread := h.CPU.BusiestThread; thread != nil && *thread < busy/2 {
 		says += fmt.Sprintf(", of which our busiest thread had %s", percent(*thread))
 	}
 	return says
+}
+
+// most is what a core spent most of its busy time on.
+func most(core *result.Core) (what string, share float64) {
+	what, share = "user", core.User
+	for _, s := range []struct {
+		name  string
+		share float64
+	}{{"system", core.System}, {"softirq", core.Softirq + core.IRQ}, {"steal, which the hypervisor gave to others", core.Steal}} {
+		if s.share > share {
+			what, share = s.name, s.share
+		}
+	}
+	return what, share
 }
 
 // busiest is the core of a host that idled least; nil if unknown.

@@ -7,9 +7,10 @@ import (
 	"linerate/internal/result"
 )
 
-// ledger prints where packets were lost, a line each place, and what mends it.
-// Where nothing was lost it prints nothing.
-func (o Options) ledger(b *strings.Builder, l *result.Ledger) {
+// ledger prints where packets were lost in a direction, which is named where there
+// are two: a line each place, and what mends it. Where nothing was lost it prints
+// nothing.
+func (o Options) ledger(b *strings.Builder, direction string, l *result.Ledger) {
 	if l == nil {
 		return
 	}
@@ -25,7 +26,7 @@ func (o Options) ledger(b *strings.Builder, l *result.Ledger) {
 	if l.Unexplained != 0 {
 		width = max(width, len("unexplained"))
 	}
-	fmt.Fprintf(b, "\nwhere %s lost\n", were(total))
+	fmt.Fprintf(b, "\n%swhere %s lost\n", direction, were(total))
 	digits := len(number(total))
 	entry := func(stage string, packets uint64, evidence string) {
 		fmt.Fprintln(b, strings.TrimRight(fmt.Sprintf("  %-*s   %*d   %s", width, stage, digits, packets, evidence), " "))

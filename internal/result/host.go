@@ -93,8 +93,11 @@ type CPU struct {
 	User          float64  `json:"user"`
 	System        float64  `json:"system"`
 	BusiestThread *float64 `json:"busiest_thread,omitempty"`
-	Softirq       *float64 `json:"softirq,omitempty"`
-	BusiestCore   *float64 `json:"busiest_core,omitempty"`
+	// BusiestThreadCore is the core on which that thread last ran.
+	BusiestThreadCore *int `json:"busiest_thread_core,omitempty"`
+
+	Softirq     *float64 `json:"softirq,omitempty"`
+	BusiestCore *float64 `json:"busiest_core,omitempty"`
 	// Steal is what the hypervisor gave to others of what this machine wanted.
 	Steal *float64 `json:"steal,omitempty"`
 	// InvoluntarySwitches is how often the kernel took this process off a processor.

@@ -61,15 +61,15 @@ func (c *conductor) disturbed(d *result.Direction, from, to *result.Host) {
 }
 
 // eitherWay is what held a test both ways: its first direction, unless only the
-// second was held. It names which.
+// second was held. Of what holds one way alone it names which.
 func eitherWay(first, second *result.Limit) *result.Limit {
 	held := func(l *result.Limit) bool { return l != nil && l.By != "rate" }
 	way, l := "forward", first
 	if !held(first) && (held(second) || first == nil) {
 		way, l = "reverse", second
 	}
-	if l == nil {
-		return nil
+	if !held(l) {
+		return l
 	}
 	return &result.Limit{By: l.By, Why: way + ": " + l.Why}
 }
