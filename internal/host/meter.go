@@ -33,6 +33,7 @@ type reading struct {
 	backlog  *uint64             // bytes in the root qdisc
 	reasons  []map[string]uint64 // drops of each flow since the meter was opened
 	quota    *quota
+	speed    uint64 // of the interface in bit/s; 0 if it has none
 }
 
 // quota is what the control groups of this process had cost it.
@@ -105,6 +106,9 @@ func (m *Meter) since(before, after *reading) *result.Host {
 	}
 	if nic := m.source.nic; nic.Interface != "" {
 		nic.Counters, nic.QdiscBacklogBytes = pair(before.nic, after.nic), after.backlog
+		if nic.SpeedBps != 0 && after.speed != 0 && after.speed != nic.SpeedBps {
+			nic.SpeedEndBps = after.speed
+		}
 		h.NIC = &nic
 	}
 	if before.quota != nil && after.quota != nil && after.quota.periods >= before.quota.periods {

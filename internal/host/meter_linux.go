@@ -70,6 +70,9 @@ func (s *source) read() reading {
 	r.quota = readQuota(s.groups)
 	r.net = s.readNet()
 	r.nic, r.backlog = s.readNIC()
+	if s.driver != nil && s.nic.SpeedBps != 0 {
+		r.speed, _ = speed(s.driver, s.nic.Interface)
+	}
 	for _, d := range s.drops {
 		var reasons map[string]uint64
 		if d != nil {

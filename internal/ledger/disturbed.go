@@ -88,6 +88,10 @@ func (e end) disturbances() []string {
 		if n.HalfDuplex {
 			say("%s of the %s runs at half duplex: ethtool -s %s autoneg on", n.Interface, e.role, n.Interface)
 		}
+		if n.SpeedEndBps != 0 {
+			say("%s of the %s changed its speed from %s to %s during the test: ethtool %s", n.Interface, e.role,
+				units.FormatBits(float64(n.SpeedBps)), units.FormatBits(float64(n.SpeedEndBps)), n.Interface)
+		}
 		if n.LRO {
 			say("%s of the %s merges packets (LRO), and counts come out short: ethtool -K %s lro off", n.Interface, e.role, n.Interface)
 		}

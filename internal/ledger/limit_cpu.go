@@ -22,24 +22,27 @@ func (t *Test) receiverCore() *result.Limit {
 	return nil
 }
 
-// readerAtItsEnd says of the core where the receiver reads what atItsEnd says of
-// the busiest; of that one where it is not known which.
-func (t *Test) readerAtItsEnd() string {
-	h := t.ReceiverHost
-	if h == nil || h.CPU == nil || h.CPU.BusiestThreadCore == nil {
-		return t.atItsEnd(h)
+// atItsEnd says which core of a host had nothing left to give to the test and what
+// it did; empty if none, or if that is unknown. That is the core where our busiest
+// thread ran, or one that has its hands full of packets below it (softirq).
+// Another's load is no matter.
+func (t *Test) atItsEnd(h *result.Host) string {
+	core := busiest(h)
+	if core == nil || h.CPU.BusiestThreadCore == nil {
+		return spent(h, core)
 	}
 	for i := range h.CPU.Cores {
 		if c := &h.CPU.Cores[i]; c.Core == *h.CPU.BusiestThreadCore {
-			return spent(h, c)
+			if says := spent(h, c); says != "" {
+				return says
+			}
 		}
+	}
+	if what, _ := most(core); what == "softirq" {
+		return spent(h, core)
 	}
 	return ""
 }
-
-// atItsEnd says which core of a host had nothing left to give and what it did;
-// empty if none, or if that is unknown.
-func (t *Test) atItsEnd(h *result.Host) string { return spent(h, busiest(h)) }
 
 // spent describes a core of a host that had nothing left to give; empty if it had.
 func spent(h *result.Host, core *result.Core) string {

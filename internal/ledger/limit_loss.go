@@ -47,7 +47,7 @@ func (t *Test) loss(l *result.Ledger) *result.Limit {
 			return limit(by, "the receiver's buffer of %s holds less than %d ms of what came, and had no room for %s; %s",
 				buffer(t.own()), slice.Milliseconds(), lost, t.room())
 		}
-		if core := t.readerAtItsEnd(); core != "" {
+		if core := t.atItsEnd(t.ReceiverHost); core != "" {
 			return limit("receiver_cpu", "%s, and so the receiver lost %s for want of room", core, lost)
 		}
 		if by == "receiver_ring" {

@@ -23,10 +23,10 @@ func (o Options) summary(b *strings.Builder, r *result.Report) {
 		}
 	}
 	if r.Reverse != nil {
-		o.ledger(b, "forward: ", r.Ledger)
-		o.ledger(b, "reverse: ", r.Reverse.Ledger)
+		o.ledger(b, "forward: ", r.Ledger, r.Hosts)
+		o.ledger(b, "reverse: ", r.Reverse.Ledger, r.Hosts)
 	} else {
-		o.ledger(b, "", r.Ledger)
+		o.ledger(b, "", r.Ledger, r.Hosts)
 	}
 	if r.Limit != nil {
 		o.line(b, "", "limited by "+limit(r.Limit))

@@ -67,6 +67,8 @@ type NIC struct {
 	Driver    string `json:"driver,omitempty"`
 	MTU       int    `json:"mtu"`
 	SpeedBps  uint64 `json:"speed_bps,omitempty"`
+	// SpeedEndBps is that at the end of the test; absent if it is the same.
+	SpeedEndBps uint64 `json:"speed_end_bps,omitempty"`
 	// HalfDuplex and LRO (merging on receive that forgets where packets ended) are
 	// what no test should have.
 	HalfDuplex bool   `json:"half_duplex,omitempty"`
