@@ -49,6 +49,5 @@ func (t *Test) room() string {
 		return fmt.Sprintf("sysctl -w net.core.rmem_max=%d", own.WindowAsked)
 	}
 	const usual = 4 << 20
-	want := max(uint64(10*slice.Seconds()*t.offered()/8), uint64(own.WindowGot), usual/4)
-	return "-w " + larger(want)
+	return "-w " + asWindow(max(uint64(10*slice.Seconds()*t.offered()/8), 2*uint64(own.WindowGot), usual))
 }

@@ -117,7 +117,7 @@ func TestLimitNamesWhatHeldTheRate(t *testing.T) {
 			"receiver_buffer", []string{"100 of 1000 packets (10 %)"}},
 		{"a receive buffer that is too small for any receiver", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100),
 			ReceiverHost: buffering(with([4]float64{0, 0.1, 0.88}), 64<<10, 64<<10)}, lostAt("receiver_socket", 100),
-			"receiver_buffer", []string{"64 KiB holds less than 10 ms", "-w 32M"}},
+			"receiver_buffer", []string{"64 KiB holds less than 10 ms", "-w 8M"}},
 		{"a receive buffer that was not granted", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100),
 			ReceiverHost: buffering(with([4]float64{0.1}), 4<<20, 208<<10)}, lostAt("receiver_socket", 100),
 			"receiver_buffer", []string{"208 KiB (asked 4 MiB)", "sysctl -w net.core.rmem_max=4194304"}},

@@ -27,7 +27,10 @@ func (o Options) ledger(b *strings.Builder, direction string, l *result.Ledger, 
 	if l.Unexplained != 0 {
 		width = max(width, len("unexplained"))
 	}
-	fmt.Fprintf(b, "\n%swhere %s lost\n", direction, were(total))
+	if !strings.HasSuffix(b.String(), "\n\n") { // of the ledger before
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(b, "%swhere %s lost\n", direction, were(total))
 	digits := len(number(total))
 	entry := func(stage string, packets uint64, evidence string) {
 		fmt.Fprintln(b, strings.TrimRight(fmt.Sprintf("  %-*s   %*d   %s", width, stage, digits, packets, evidence), " "))
