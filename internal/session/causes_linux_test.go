@@ -62,10 +62,6 @@ func (c *cause) both(t *testing.T, v6 bool) ledger.Test {
 		r := c.recv
 		r.Addr, r.Port, r.Iface = addr(l.B(), v6), 5201, l.B().Interface
 		r.Drain = 150 * time.Millisecond
-		r.Silence = 700 * time.Millisecond
-		if c.mute {
-			r.Silence = 0 // it is told when the sender is done
-		}
 		rep, err := receiveAt(ctx, l, r, open)
 		ear <- earOf(rep, err)
 	}()
@@ -86,10 +82,12 @@ func (c *cause) both(t *testing.T, v6 bool) ledger.Test {
 		close(open.wake)
 	}
 	<-amid
+	// The word that it is over may be among what was lost.
+	patience := 700 * time.Millisecond
 	if c.mute {
-		time.Sleep(50 * time.Millisecond)
-		stop()
+		patience = 50 * time.Millisecond
 	}
+	defer time.AfterFunc(patience, stop).Stop()
 	end := <-ear
 	if end.rep == nil || (end.err != nil) != c.cut {
 		t.Fatalf("report %v, error %v", end.rep, end.err)

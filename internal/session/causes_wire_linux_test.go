@@ -33,8 +33,9 @@ func wireCauses(t *testing.T) []cause {
 				check(t, l.SetOutage(false))
 			}, want: map[string]int{"network": all}},
 		{name: "others, whose socket overflows", recv: roomy, send: plain(t), amid: unheard},
-		{name: "the wire, beside others whose socket overflows", lab: badWire(lab.Impairment{DropEvery: 10}), recv: roomy, send: plain(t), amid: unheard,
-			want: map[string]int{"network": 200}},
+		{name: "the wire, beside others whose socket overflows", lab: badWire(lab.Impairment{DropEvery: 10}), recv: roomy, amid: unheard,
+			send: plan.SendRequest{Path: "udp", Payload: 500, Count: 8000, Rate: mustRate(t, "20kpps")}, // for longer than the others
+			want: map[string]int{"network": 800}},
 		{name: "a link that goes down before the receiver", lab: lab.Config{Impair: &lab.Impairment{}}, recv: roomy, send: plain(t), cut: true,
 			amid: func(t *testing.T, l *lab.Lab) {
 				time.Sleep(20 * time.Millisecond)

@@ -59,7 +59,7 @@ func unheard(t *testing.T, l *lab.Lab) {
 		return unix.Bind(fd, &unix.SockaddrInet4{Port: 6000})
 	}))
 	defer unix.Close(fd)
-	flood(t, l, netip.AddrPortFrom(l.B().Addr4, 6000), 5000)
+	flood(t, l, netip.AddrPortFrom(l.B().Addr4, 6000), 2000)
 }
 
 // flood sends datagrams that look like the test's to another port.
