@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"linerate/internal/host"
 	"linerate/internal/iperf3"
 	"linerate/internal/linux"
 	"linerate/internal/plan"
@@ -70,15 +69,6 @@ func (r *receiving) describe(c *result.Config) {
 	if b, ok := r.receiver.(rx.Buffered); ok {
 		c.WindowAsked, c.WindowGot = r.plan.Config.Window, b.Window()/kernelDoubles
 	}
-}
-
-// flow is where the packets come.
-func (r *receiving) flow() host.Flow {
-	ports := 1
-	if s := r.plan.Config.Sockets; len(s) > 0 { // a client's are in a row, a server's are one
-		ports += int(localPort(s[len(s)-1])) - int(localPort(s[0]))
-	}
-	return flow(r.plan.Config.Local, ports, r.plan.Track.Format)
 }
 
 func (r *receiving) run(ctx context.Context, show func(result.Interval)) error {

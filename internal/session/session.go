@@ -47,6 +47,15 @@ func flow(to netip.AddrPort, ports int, f probe.Format) host.Flow {
 	return host.Flow{To: to, Ports: ports}
 }
 
+// flow is where the packets come.
+func (r *receiving) flow() host.Flow {
+	ports := 1
+	if s := r.plan.Config.Sockets; len(s) > 0 { // a client's are in a row, a server's are one
+		ports += int(localPort(s[len(s)-1])) - int(localPort(s[0]))
+	}
+	return flow(r.plan.Config.Local, ports, r.plan.Track.Format)
+}
+
 // flows are those of a test's legs, as far as they have packets.
 func flows(legs ...leg) []host.Flow {
 	var all []host.Flow
