@@ -83,7 +83,7 @@ func (c *cause) both(t *testing.T, v6 bool) ledger.Test {
 	}
 	<-amid
 	// The word that it is over may be among what was lost.
-	patience := 700 * time.Millisecond
+	patience := 3 * time.Second
 	if c.mute {
 		patience = 50 * time.Millisecond
 	}
