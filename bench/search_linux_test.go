@@ -44,7 +44,7 @@ func carried(t testing.TB, l *lab.Lab, frame int, bps float64) float64 {
 		if err != nil {
 			return err
 		}
-		meter := host.OpenMeter(link.Index, host.Flow{})
+		meter := host.OpenMeter(link.Index)
 		defer meter.Close()
 		count := func() (uint64, time.Time) {
 			return meter.Total().NIC.Counters["rx_packets"].After, time.Now()

@@ -53,7 +53,7 @@ struct skb_shared_info {
 struct filter {
 	__be32 addr[4]; /* an IPv4 address is in the last word */
 	__u32 namespace;
-	__u16 port, magic; /* host order; first 16 bits of a payload */
+	__u16 port, ports, magic; /* host order; ports in a row; first 16 bits of a payload */
 	__u8 any_address, any_payload, offsets; /* offsets: end is one, not a pointer */
 };
 
@@ -77,7 +77,9 @@ static __always_inline bool is_ours(const void *at, const void *end)
 {
 	struct start s;
 
-	if (bpf_probe_read_kernel(&s, sizeof(s), at) || s.udp.dest != bpf_htons(filter.port))
+	if (bpf_probe_read_kernel(&s, sizeof(s), at))
+		return false;
+	if ((__u16)(bpf_ntohs(s.udp.dest) - filter.port) >= filter.ports)
 		return false;
 	return filter.any_payload || at + sizeof(s) > end || s.magic == bpf_htons(filter.magic);
 }

@@ -18,11 +18,12 @@ type dropFilter struct {
 	Addr       [4]uint32
 	Namespace  uint32
 	Port       uint16
+	Ports      uint16
 	Magic      uint16
 	AnyAddress uint8
 	AnyPayload uint8
 	Offsets    uint8
-	_          [1]byte
+	_          [3]byte
 }
 
 // Names of all BPF objects in the ELF.

@@ -39,6 +39,8 @@ func TestDropsAreCountedByReason(t *testing.T) {
 		write(t, l.A(), to, 5201, "LR-filtered"[:10], 5)
 		write(t, l.A(), to, 5201, "another's", 3)
 		write(t, l.A(), to, 5202, "LRtwo bytes", 2)
+		write(t, l.A(), to, 5200, "LRtwo bytes", 4)
+		write(t, l.A(), to, 5203, "LRtwo bytes", 4)
 		here, err := drops[l.A()].Load()
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +52,7 @@ func TestDropsAreCountedByReason(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(map[string]uint64{"NO_SOCKET": 7, "NETFILTER_DROP": 5}, there); diff != "" {
+		if diff := cmp.Diff(map[string]uint64{"NO_SOCKET": 9, "NETFILTER_DROP": 5}, there); diff != "" {
 			t.Errorf("v6=%v: drops at the receiver (-want +got):\n%s", v6, diff)
 		}
 		for _, d := range drops {
@@ -71,7 +73,7 @@ func watchDrops(h *lab.Host, to netip.Addr) (d *bpf.Drops, err error) {
 			return err
 		}
 		d, err = bpf.AttachDrops(bpf.DropFilter{
-			Namespace: uint32(ns.Ino), To: netip.AddrPortFrom(to, 5201), Magic: 'L'<<8 | 'R',
+			Namespace: uint32(ns.Ino), To: netip.AddrPortFrom(to, 5201), Ports: 2, Magic: 'L'<<8 | 'R',
 		})
 		return err
 	})

@@ -37,6 +37,7 @@ type ebpf struct {
 	kernel  track.Kernel
 	counted uint64           // datagrams
 	limits  *probe.EndMarker // whose counts the program knows
+	settled bool             // the count has ended, and the program is off
 }
 
 func probeEBPF(c *Config) error {
@@ -155,7 +156,7 @@ func (r *ebpf) look(t *track.Tracker, at time.Time) (int, error) {
 		return markers, err
 	}
 	attached, err := r.program.Attached()
-	if err == nil && !attached {
+	if err == nil && !attached && !r.settled {
 		err = fmt.Errorf("interface %s was removed: %w", r.iface.Name, unix.ENODEV)
 	}
 	return markers + int(r.counted-before), err
@@ -164,6 +165,7 @@ func (r *ebpf) look(t *track.Tracker, at time.Time) (int, error) {
 // Settle implements Counter.
 func (r *ebpf) Settle(t *track.Tracker) error {
 	err := r.program.Detach()
+	r.settled = true
 	if err == nil {
 		_, err = r.events(t, time.Now(), math.MaxInt)
 	}

@@ -154,6 +154,17 @@ func TestSuperframesSplit(t *testing.T) {
 	}
 }
 
+// TestReceiveAfterSettle holds that a count that has ended is no lost interface.
+func TestReceiveAfterSettle(t *testing.T) {
+	_, b := newPair(t)
+	r := b.open(t, "ebpf", Config{Local: netip.MustParseAddrPort("[::]:5201")}).(*ebpf)
+	tracker := track.New(track.Config{})
+	must(t, r.Settle(tracker))
+	if n, err := r.Receive(tracker, time.Now()); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
 // TestTaken is of an interface that has a program of someone else: it stays.
 func TestTaken(t *testing.T) {
 	_, b := newPair(t)

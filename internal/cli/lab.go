@@ -71,6 +71,7 @@ gone when the command ends.`,
 	add(flags, &f.loss, "loss", "", "", "PORTION", "lose 1/1000 (each 1000th datagram, exactly) or 0.1% (at random)", parsePortion)
 	add(flags, &f.dup, "dup", "", "", "1/N", "duplicate each N-th datagram", parseEvery)
 	add(flags, &f.reorder, "reorder", "", "", "1/N", "let two neighbours of each N datagrams of linerate's change places", parseEvery)
+	add(flags, &c.Delay, "delay", "", "", "TIME", "hold every frame so long, each way", duration(time.Microsecond))
 	add(flags, &f.shape, "shape", "", "", "RATE", "let no more through than this (bits of frames without FCS)", units.ParseRate)
 	flags.StringVar(&peer, "peer", "", "a shell command to run in host b meanwhile, in place of linerate serve")
 	return cmd

@@ -12,14 +12,20 @@ import (
 // have used.
 type CPUTimes struct {
 	at           time.Time
-	user, system time.Duration         // of this process, all threads
-	involuntary  int64                 // context switches of this process, all threads
-	threads      map[int]time.Duration // of this process, each by its id
-	cores        map[int64]coreTimes   // of the machine; nil where it is not told
-	interrupts   uint64                // that the machine served since boot, as its context switches; 0 if unknown
+	user, system time.Duration       // of this process, all threads
+	involuntary  int64               // context switches of this process, all threads
+	threads      map[int]thread      // of this process, each by its id
+	cores        map[int64]coreTimes // of the machine; nil where it is not told
+	interrupts   uint64              // that the machine served since boot, as its context switches; 0 if unknown
 	switches     uint64
 	frequency    *float64 // Hz, mean of the cores
 	throttles    *uint64  // times that a core was slowed for its heat, since boot
+}
+
+// A thread is one of this process.
+type thread struct {
+	used time.Duration // of CPU time
+	core int           // that it last ran on
 }
 
 // coreTimes is what one core has done since boot, in ticks. Guest time is a part
@@ -44,9 +50,9 @@ func (c CPUTimes) Since(before CPUTimes) *result.CPU {
 	system := (c.system - before.system).Seconds() / elapsed
 	cpu := &result.CPU{Process: user + system, User: user, System: system, FrequencyHz: c.frequency, InvoluntarySwitches: c.involuntary - before.involuntary}
 	for id, now := range c.threads {
-		share := (now - before.threads[id]).Seconds() / elapsed
+		share := (now.used - before.threads[id].used).Seconds() / elapsed
 		if cpu.BusiestThread == nil || share > *cpu.BusiestThread {
-			cpu.BusiestThread = &share
+			cpu.BusiestThread, cpu.BusiestThreadCore = &share, &now.core
 		}
 	}
 	if c.throttles != nil && before.throttles != nil && *c.throttles >= *before.throttles {

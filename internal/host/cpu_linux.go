@@ -49,19 +49,19 @@ func ReadCPU() (CPUTimes, error) {
 // seconds of.
 func ticks(seconds float64) int64 { return int64(math.Round(seconds * 100)) }
 
-// threads are this process's own, with the CPU time of each.
-func threads(fs procfs.FS) map[int]time.Duration {
+// threads are this process's own, by their ids.
+func threads(fs procfs.FS) map[int]thread {
 	all, err := fs.AllThreads(os.Getpid())
 	if err != nil {
 		return nil
 	}
-	times := make(map[int]time.Duration, len(all))
+	threads := make(map[int]thread, len(all))
 	for _, t := range all {
 		if s, err := t.Stat(); err == nil { // else it ended
-			times[t.PID] = time.Duration(s.CPUTime() * float64(time.Second))
+			threads[t.PID] = thread{time.Duration(s.CPUTime() * float64(time.Second)), int(s.Processor)}
 		}
 	}
-	return times
+	return threads
 }
 
 // speeds are the mean frequency of the cores in Hz, and how often any was slowed

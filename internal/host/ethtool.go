@@ -1,5 +1,7 @@
 package host
 
+import "strings"
+
 // driverCounters are drivers' own names (ethtool -S) for what the kernel's link
 // statistics often lack, by what they mean to the ledger. Names of one row are
 // synonyms, so that the largest stands for all.
@@ -27,4 +29,25 @@ func classify(stats map[string]uint64, counters map[string]uint64) {
 			}
 		}
 	}
+	if n, known := xdpDrops(stats); known {
+		counters["ethtool_xdp_drops"] = n
+	}
+}
+
+// xdpDrops is what XDP programs dropped. Some drivers count it in all (mlx5:
+// rx_xdp_drop), some by queue (veth: rx_queue_0_xdp_drops), some both.
+func xdpDrops(stats map[string]uint64) (n uint64, known bool) {
+	var all, queues uint64
+	for name, count := range stats {
+		switch {
+		case !strings.HasSuffix(name, "xdp_drop") && !strings.HasSuffix(name, "xdp_drops"):
+			continue
+		case strings.HasPrefix(name, "rx_xdp_"):
+			all = count
+		default:
+			queues += count
+		}
+		known = true
+	}
+	return max(all, queues), known
 }

@@ -136,13 +136,19 @@ func (l *Link) addEthtool() error {
 	if l.Driver == "veth" || l.Driver == "tun" {
 		return nil
 	}
+	l.SpeedBps, l.HalfDuplex = speed(e, l.Name)
+	return nil
+}
+
+// speed is that of an interface in bit/s, 0 if it has none.
+func speed(e *ethtool.Ethtool, name string) (bps uint64, halfDuplex bool) {
 	// ETHTOOL_GSET and not GLINKSETTINGS: the package prints to standard output
 	// when the kernel knows more link modes than it does.
 	var cmd ethtool.EthtoolCmd
-	if mbit, err := e.CmdGet(&cmd, l.Name); err == nil && mbit != 0 && mbit != math.MaxUint32 {
-		l.SpeedBps = uint64(mbit) * 1_000_000
-		const half = 0 // DUPLEX_HALF of linux/ethtool.h
-		l.HalfDuplex = cmd.Duplex == half
+	mbit, err := e.CmdGet(&cmd, name)
+	if err != nil || mbit == 0 || mbit == math.MaxUint32 {
+		return 0, false
 	}
-	return nil
+	const half = 0 // DUPLEX_HALF of linux/ethtool.h
+	return uint64(mbit) * 1_000_000, cmd.Duplex == half
 }

@@ -12,6 +12,7 @@ import (
 // A Flow says which packets are a test's, to tell their drops from others'.
 type Flow struct {
 	To    netip.AddrPort // where its datagrams go; an unspecified address for any
+	Ports int            // in a row from To's on; 0 for that one alone
 	Magic uint16         // first 16 bits of their payload; 0 for any
 }
 
@@ -29,9 +30,10 @@ type reading struct {
 	at, wall int64 // CLOCK_MONOTONIC, and how far CLOCK_REALTIME is ahead of it, in ns
 	cpu      CPUTimes
 	net, nic map[string]uint64
-	backlog  *uint64           // bytes in the root qdisc
-	reasons  map[string]uint64 // drops of the test since the meter was opened
+	backlog  *uint64             // bytes in the root qdisc
+	reasons  []map[string]uint64 // drops of each flow since the meter was opened
 	quota    *quota
+	speed    uint64 // of the interface in bit/s; 0 if it has none
 }
 
 // quota is what the control groups of this process had cost it.
@@ -42,10 +44,10 @@ type quota struct {
 }
 
 // OpenMeter begins to count on this host and one of its interfaces; ifindex 0
-// stands for none. What this host or this process's privileges do not let it
+// stands for none. Of a test's flows, one each direction, it counts the drops. What this host or this process's privileges do not let it
 // read is absent from the result. Reading costs less than a millisecond.
-func OpenMeter(ifindex int, flow Flow) *Meter {
-	m := &Meter{source: open(ifindex, flow)}
+func OpenMeter(ifindex int, flows ...Flow) *Meter {
+	m := &Meter{source: open(ifindex, flows)}
 	m.first = m.source.read()
 	m.last = m.first
 	return m
@@ -94,16 +96,19 @@ func (m *Meter) since(before, after *reading) *result.Host {
 	}
 	h.ClockStepNS = step(before, after)
 	h.InterruptsPerS, h.ContextSwitchesPerS = after.cpu.rates(before.cpu)
-	if after.reasons != nil {
-		h.DropReasons = map[string]uint64{}
-		for reason, n := range after.reasons {
-			if n > before.reasons[reason] {
-				h.DropReasons[reason] = n - before.reasons[reason]
-			}
+	for i, reasons := range after.reasons {
+		drops := risen(before.reasons[i], reasons)
+		if i == 0 {
+			h.DropReasons = drops
+		} else {
+			h.Reverse = &result.Passage{DropReasons: drops}
 		}
 	}
 	if nic := m.source.nic; nic.Interface != "" {
 		nic.Counters, nic.QdiscBacklogBytes = pair(before.nic, after.nic), after.backlog
+		if nic.SpeedBps != 0 && after.speed != 0 && after.speed != nic.SpeedBps {
+			nic.SpeedEndBps = after.speed
+		}
 		h.NIC = &nic
 	}
 	if before.quota != nil && after.quota != nil && after.quota.periods >= before.quota.periods {
@@ -114,6 +119,20 @@ func (m *Meter) since(before, after *reading) *result.Host {
 		}
 	}
 	return h
+}
+
+// risen is by how much drops rose; nil if they are unknown.
+func risen(before, after map[string]uint64) map[string]uint64 {
+	if after == nil {
+		return nil
+	}
+	rose := map[string]uint64{}
+	for reason, n := range after {
+		if n > before[reason] {
+			rose[reason] = n - before[reason]
+		}
+	}
+	return rose
 }
 
 // step is by how much the wall clock was set between two readings; nil if it only

@@ -21,13 +21,13 @@ type source struct {
 	links                *netlink.Handle
 	driver               *ethtool.Ethtool
 	ifindex              int
-	nic                  result.NIC // its facts
-	drops                *bpf.Drops
+	nic                  result.NIC   // its facts
+	drops                []*bpf.Drops // of each flow; nil where they can't be counted
 	groups               []group
 	buffer               []byte
 }
 
-func open(ifindex int, flow Flow) source {
+func open(ifindex int, flows []Flow) source {
 	// All of it has to be of one thread's namespace.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -35,8 +35,8 @@ func open(ifindex int, flow Flow) source {
 	s.snmp, _ = os.Open("/proc/thread-self/net/snmp")
 	s.netstat, _ = os.Open("/proc/thread-self/net/netstat")
 	s.snmp6, _ = os.Open("/proc/thread-self/net/snmp6")
-	if flow.To.Port() != 0 {
-		s.drops = watchDrops(flow)
+	for _, f := range flows {
+		s.drops = append(s.drops, watchDrops(f))
 	}
 	if ifindex == 0 {
 		return s
@@ -57,7 +57,7 @@ func watchDrops(flow Flow) *bpf.Drops {
 	if err := unix.Stat("/proc/thread-self/ns/net", &ns); err != nil {
 		return nil
 	}
-	drops, err := bpf.AttachDrops(bpf.DropFilter{Namespace: uint32(ns.Ino), To: flow.To, Magic: flow.Magic})
+	drops, err := bpf.AttachDrops(bpf.DropFilter{Namespace: uint32(ns.Ino), To: flow.To, Ports: flow.Ports, Magic: flow.Magic})
 	if err != nil {
 		return nil
 	}
@@ -70,8 +70,15 @@ func (s *source) read() reading {
 	r.quota = readQuota(s.groups)
 	r.net = s.readNet()
 	r.nic, r.backlog = s.readNIC()
-	if s.drops != nil {
-		r.reasons, _ = s.drops.Load()
+	if s.driver != nil && s.nic.SpeedBps != 0 {
+		r.speed, _ = speed(s.driver, s.nic.Interface)
+	}
+	for _, d := range s.drops {
+		var reasons map[string]uint64
+		if d != nil {
+			reasons, _ = d.Load()
+		}
+		r.reasons = append(r.reasons, reasons)
 	}
 	return r
 }
@@ -166,7 +173,9 @@ func (s *source) close() {
 	if s.driver != nil {
 		s.driver.Close()
 	}
-	if s.drops != nil {
-		s.drops.Close()
+	for _, d := range s.drops {
+		if d != nil {
+			d.Close()
+		}
 	}
 }

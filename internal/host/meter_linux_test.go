@@ -135,7 +135,7 @@ func TestMeterIsCheap(t *testing.T) {
 // A link that goes while the meter counts leaves the rest to be read.
 func TestMeterOutlivesItsInterface(t *testing.T) {
 	enterLab(t)
-	m := OpenMeter(eth0(t).Index, Flow{})
+	m := OpenMeter(eth0(t).Index)
 	defer m.Close()
 	link, err := netlink.LinkByName("eth0")
 	must(t, err)

@@ -7,7 +7,7 @@ import "linerate/internal/result"
 // source is what a meter reads; only Linux has one.
 type source struct{ nic result.NIC }
 
-func open(int, Flow) source { return source{} }
+func open(int, []Flow) source { return source{} }
 
 func (source) read() reading { return reading{} }
 

@@ -22,7 +22,7 @@ func resolve(t *testing.T, addr string) (net.HardwareAddr, error) {
 func TestNeighbourIsAskedFor(t *testing.T) {
 	l := enterLab(t)
 	want := l.B().MAC.String()
-	m := OpenMeter(eth0(t).Index, Flow{})
+	m := OpenMeter(eth0(t).Index)
 	defer m.Close()
 	for _, addr := range []string{"10.77.0.2", "fd77::2"} {
 		mac, err := resolve(t, addr)

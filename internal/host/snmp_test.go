@@ -52,8 +52,8 @@ func FuzzParseSNMP(f *testing.F) {
 
 func TestClassify(t *testing.T) {
 	got := map[string]uint64{"rx_packets": 5}
-	classify(map[string]uint64{"rx_missed_errors": 3, "rx_fifo_errors": 2, "rx_pause_ctrl_phy": 9, "rx0_kicks": 1}, got)
-	want := map[string]uint64{"rx_packets": 5, "ethtool_missed": 3, "ethtool_pause_rx": 9}
+	classify(map[string]uint64{"rx_missed_errors": 3, "rx_fifo_errors": 2, "rx_pause_ctrl_phy": 9, "rx0_kicks": 1, "rx_queue_0_xdp_drops": 4, "rx_queue_1_xdp_drops": 5}, got)
+	want := map[string]uint64{"rx_packets": 5, "ethtool_missed": 3, "ethtool_pause_rx": 9, "ethtool_xdp_drops": 9}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -422,6 +422,34 @@ func TestDelay(t *testing.T) {
 	}
 }
 
+// A delay that picks none holds all, both ways.
+func TestDelayOfAll(t *testing.T) {
+	const delay = 5 * time.Millisecond
+	l := newLab(t, Config{Delay: delay})
+	from, to := open(t, l.A(), l.B(), l.B().Addr6)
+	start := time.Now()
+	write(t, to, payload(probe.MagicData, 0, 0))
+	from.SetReadDeadline(start.Add(5 * time.Second))
+	buf := make([]byte, 2048)
+	n, back, err := from.ReadFrom(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < delay {
+		t.Errorf("a datagram took %s", took)
+	}
+	if _, err := from.WriteTo(buf[:n], back); err != nil {
+		t.Fatal(err)
+	}
+	to.SetReadDeadline(start.Add(5 * time.Second))
+	if _, err := to.Read(buf); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < 2*delay {
+		t.Errorf("there and back took %s", took)
+	}
+}
+
 func TestOutage(t *testing.T) {
 	l := newLab(t, Config{Impair: &Impairment{Port: testPort, Magic: probe.MagicData}})
 	from, to := open(t, l.A(), l.B(), l.B().Addr4)

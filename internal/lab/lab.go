@@ -35,7 +35,8 @@ type Config struct {
 	MTU int
 	// Impair spoils what goes from a to b, Reverse what goes from b to a.
 	Impair, Reverse *Impairment
-	// Delay is how long a datagram that DelayEvery picks is held.
+	// Delay is how long a datagram that DelayEvery picks is held; if neither
+	// direction has one, every frame of both.
 	Delay time.Duration
 	// Shape narrows both directions.
 	Shape Shape

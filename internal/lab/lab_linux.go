@@ -30,15 +30,15 @@ func New(c Config) (*Lab, error) {
 		c.MTU = defaultMTU
 	}
 	impaired := c.Impair != nil || c.Reverse != nil
-	if c.Router && impaired {
-		return nil, errors.New("lab: a router can't impair: leave out Router, or Impair and Reverse")
+	if c.Router && (impaired || c.Delay > 0) {
+		return nil, errors.New("lab: a router can't impair: leave out Router, or Impair, Reverse and Delay")
 	}
 	l := &Lab{}
 	build := l.direct
 	switch {
 	case c.Router:
 		build = l.routed
-	case impaired || c.Shape.Rate > 0:
+	case impaired || c.Shape.Rate > 0 || c.Delay > 0:
 		build = l.redirected
 	}
 	if err := build(c); err != nil {
@@ -202,9 +202,13 @@ func (l *Lab) impair(in, out string, rules *Impairment, c Config) error {
 		return err
 	}
 	detour := 0
-	if rules.DelayEvery > 0 {
+	all := c.delaysAll()
+	if rules.DelayEvery > 0 || all {
 		if detour, err = l.detour(in+"-late", outIndex, c); err != nil {
 			return err
+		}
+		if all {
+			outIndex = detour
 		}
 	}
 	return l.attach(in, func(index int) (io.Closer, error) {
@@ -214,6 +218,12 @@ func (l *Lab) impair(in, out string, rules *Impairment, c Config) error {
 		}
 		return i, err
 	})
+}
+
+// delaysAll is whether every frame is held.
+func (c *Config) delaysAll() bool {
+	picks := func(i *Impairment) bool { return i != nil && i.DelayEvery > 0 }
+	return c.Delay > 0 && !picks(c.Impair) && !picks(c.Reverse)
 }
 
 // attach attaches an eBPF program to a port of m until the lab is closed.

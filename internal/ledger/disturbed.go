@@ -55,6 +55,8 @@ func (t *Test) strangers(role, counter string) (n, of uint64) {
 	switch {
 	case t.super() > 1: // frames are no measure of packets
 		return 0, 0
+	case t.Config != nil && t.Config.OmitS > 0: // what is left out passed there, too
+		return 0, 0
 	case t.loopback(): // all that a host says to itself passes there
 		return 0, 0
 	case role == sender:
@@ -87,6 +89,10 @@ func (e end) disturbances() []string {
 	if n := e.host.NIC; n != nil {
 		if n.HalfDuplex {
 			say("%s of the %s runs at half duplex: ethtool -s %s autoneg on", n.Interface, e.role, n.Interface)
+		}
+		if n.SpeedEndBps != 0 {
+			say("%s of the %s changed its speed from %s to %s during the test: ethtool %s", n.Interface, e.role,
+				units.FormatBits(float64(n.SpeedBps)), units.FormatBits(float64(n.SpeedEndBps)), n.Interface)
 		}
 		if n.LRO {
 			say("%s of the %s merges packets (LRO), and counts come out short: ethtool -K %s lro off", n.Interface, e.role, n.Interface)

@@ -30,6 +30,7 @@ func TestDisturbances(t *testing.T) {
 		{"a clock that was set", func(s, r *result.Host) { r.ClockStepNS = ptr(int64(-2e9)) }, "set by -2s"},
 		{"MTUs", func(s, r *result.Host) { s.NIC.MTU, r.NIC.MTU = 9000, 1500 }, "9000 on eth0 of the sender and 1500"},
 		{"speeds", func(s, r *result.Host) { s.NIC.SpeedBps, r.NIC.SpeedBps = 1e10, 1e9 }, "10 Gbit/s and eth0 of the receiver at 1 Gbit/s"},
+		{"a speed that changed", func(s, r *result.Host) { s.NIC.SpeedBps, s.NIC.SpeedEndBps = 1e9, 1e8 }, "changed its speed from 1 Gbit/s to 100 Mbit/s"},
 		{"a quota", func(s, r *result.Host) { s.Quota = &result.Quota{Cores: 1, ThrottledPeriods: 3, ThrottledS: 0.1} }, "held the sender 3 times"},
 		{"heat", func(s, r *result.Host) { s.CPU = &result.CPU{ThermalThrottles: ptr(uint64(2))} }, "slowed 2 times"},
 		{"steal", func(s, r *result.Host) { s.CPU = &result.CPU{Cores: []result.Core{{Core: 1, Steal: 0.12, Idle: 0.88}}} }, "took core 1 of the sender away for 12 %"},

@@ -16,6 +16,20 @@ type Test struct {
 	Probes                   uint64 // for round trips, beside the load, each way
 }
 
+// Back is a host as the second direction of --bidir has to do with it; nil if it is
+// unknown.
+func Back(h *result.Host) *result.Host {
+	if h == nil {
+		return nil
+	}
+	back := *h
+	back.Socket, back.DropReasons = nil, nil
+	if h.Reverse != nil {
+		back.Socket, back.DropReasons = h.Reverse.Socket, h.Reverse.DropReasons
+	}
+	return &back
+}
+
 // A claim is what one stage may have lost: no fewer than low and no more than
 // high packets.
 type claim struct {

@@ -220,6 +220,16 @@ func TestLedgerNamesTheStage(t *testing.T) {
 			Sender:   senderEnd{Host: host(counted{"tx_packets": 1010}, nil, nil)},
 			Receiver: receiverEnd{Host: host(counted{"rx_packets": 9000}, nil, nil)}},
 			nil},
+		{"an XDP program of somebody's", account{
+			Sender:   senderEnd{Host: host(counted{"tx_packets": 1010}, nil, counted{})},
+			Receiver: receiverEnd{Drops: &none, Host: host(counted{"rx_packets": 1010, "ethtool_xdp_drops": 100}, nil, counted{})}},
+			map[string][2]uint64{"receiver_filter": {100, 100}}},
+		{"an XDP program of somebody's, beside a flood that the wire loses", account{
+			Sender:   senderEnd{Host: host(counted{"tx_packets": 9000}, nil, counted{})},
+			Receiver: receiverEnd{Drops: &none, Host: host(counted{"rx_packets": 8000, "ethtool_xdp_drops": 100}, nil, counted{})}},
+			map[string][2]uint64{"network": {0, 100}, "receiver_filter": {0, 100}}},
+		{"an XDP program of this test", account{Receiver: receiverEnd{Raw: true, Host: host(counted{"ethtool_xdp_drops": 900}, nil, counted{})}},
+			nil},
 		{"a qdisc that only this test uses", account{Sender: senderEnd{Host: host(counted{"qdisc_packets": 905, "qdisc_drops": 100, "tx_packets": 905}, nil, nil)}},
 			map[string][2]uint64{"sender_qdisc": {100, 100}}},
 		{"a qdisc that others use, too", account{Sender: senderEnd{Host: host(counted{"qdisc_packets": 1900, "qdisc_drops": 500}, nil, nil)}},

@@ -25,7 +25,7 @@ func Limit(t Test, l *result.Ledger) *result.Limit {
 	}
 	rules := []func(*Test) *result.Limit{(*Test).rate, (*Test).quota, (*Test).link}
 	if t.Config.Protocol == "tcp" {
-		rules = append(rules, (*Test).window, (*Test).receiverCore, (*Test).senderCore, (*Test).congestion)
+		rules = append(rules, (*Test).window, (*Test).senderCore, (*Test).receiverCore, (*Test).congestion)
 	} else {
 		rules = append(rules, (*Test).queue, (*Test).senderCore, (*Test).device, (*Test).pacing, (*Test).receiverCore)
 	}
@@ -52,9 +52,10 @@ func (t *Test) rate() *result.Limit {
 	if asked == "" || !reached {
 		return nil
 	}
-	why := "the rate asked for, " + asked + ", was reached"
+	why := "the rate asked for (" + asked + ")"
 	if core, of := t.busiest(); core != nil {
-		why += fmt.Sprintf("; the %s's busiest core was at %s", of, percent(1-core.Idle))
+		what, _ := most(core)
+		why += fmt.Sprintf("; the %s's busiest core was at %s, %s on core %d", of, percent(1-core.Idle), what, core.Core)
 	}
 	return limit("rate", "%s", why)
 }
@@ -70,17 +71,29 @@ func (t *Test) achieved() *result.Rate {
 	return nil
 }
 
-// asked is the rate asked for in words, empty for none, and whether it was reached:
-// nearly, or by a sender that gave up no packet that was due.
+// asked is the rate asked for in words, empty for none, and whether it was reached.
 func (t *Test) asked(got *result.Rate) (words string, reached bool) {
-	whole := t.Sender != nil && t.Sender.SentPacing != nil && t.Sender.Shortfall == 0 && got != nil
+	if got == nil {
+		got = &result.Rate{}
+	}
 	switch c := t.Config; {
 	case c.RateBps > 0:
-		return units.FormatBits(c.RateBps), whole || got != nil && at(got, c.Layer) >= kept*c.RateBps
+		return units.FormatBits(c.RateBps), t.reached(at(got, c.Layer) / c.RateBps)
 	case c.RatePps > 0:
-		return units.FormatPackets(c.RatePps), whole || got != nil && got.PPS >= kept*c.RatePps
+		return units.FormatPackets(c.RatePps), t.reached(got.PPS / c.RatePps)
 	}
 	return "", false
+}
+
+// reached is whether such a share of the rate asked for is all of it: nearly, or by
+// a sender that gave up no packet and ended no later than one may that repays a
+// stall.
+func (t *Test) reached(share float64) bool {
+	const debt = 0.1 // seconds; of gen/pace
+	if s := t.Sender; s != nil && s.SentPacing != nil && s.Shortfall == 0 && s.Seconds*(1-share) <= debt {
+		return true
+	}
+	return share >= kept
 }
 
 // at is a rate at a layer; l4 where none is named.

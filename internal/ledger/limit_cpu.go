@@ -22,28 +22,53 @@ func (t *Test) receiverCore() *result.Limit {
 	return nil
 }
 
-// atItsEnd says which core of a host had nothing left to give and what it did;
-// empty if none, or if that is unknown.
+// atItsEnd says which core of a host had nothing left to give to the test and what
+// it did; empty if none, or if that is unknown. That is the core where our busiest
+// thread ran, or one that has its hands full of packets below it (softirq).
+// Another's load is no matter.
 func (t *Test) atItsEnd(h *result.Host) string {
 	core := busiest(h)
+	if core == nil || h.CPU.BusiestThreadCore == nil {
+		return spent(h, core)
+	}
+	for i := range h.CPU.Cores {
+		if c := &h.CPU.Cores[i]; c.Core == *h.CPU.BusiestThreadCore {
+			if says := spent(h, c); says != "" {
+				return says
+			}
+		}
+	}
+	if what, _ := most(core); what == "softirq" {
+		return spent(h, core)
+	}
+	return ""
+}
+
+// spent describes a core of a host that had nothing left to give; empty if it had.
+func spent(h *result.Host, core *result.Core) string {
 	if core == nil || 1-core.Idle < busy {
 		return ""
 	}
-	what := "user"
-	most := core.User
-	for _, s := range []struct {
-		name  string
-		share float64
-	}{{"system", core.System}, {"softirq", core.Softirq + core.IRQ}, {"steal, which the hypervisor gave to others", core.Steal}} {
-		if s.share > most {
-			what, most = s.name, s.share
-		}
-	}
-	says := fmt.Sprintf("core %d was at %s, most of it %s (%s)", core.Core, percent(1-core.Idle), what, percent(most))
+	what, share := most(core)
+	says := fmt.Sprintf("core %d was at %s, most of it %s (%s)", core.Core, percent(1-core.Idle), what, percent(share))
 	if thread := h.CPU.BusiestThread; thread != nil && *thread < busy/2 {
 		says += fmt.Sprintf(", of which our busiest thread had %s", percent(*thread))
 	}
 	return says
+}
+
+// most is what a core spent most of its busy time on.
+func most(core *result.Core) (what string, share float64) {
+	what, share = "user", core.User
+	for _, s := range []struct {
+		name  string
+		share float64
+	}{{"system", core.System}, {"softirq", core.Softirq + core.IRQ}, {"steal, which the hypervisor gave to others", core.Steal}} {
+		if s.share > share {
+			what, share = s.name, s.share
+		}
+	}
+	return what, share
 }
 
 // busiest is the core of a host that idled least; nil if unknown.

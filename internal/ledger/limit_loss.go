@@ -43,10 +43,18 @@ func (t *Test) loss(l *result.Ledger) *result.Limit {
 				return by
 			}
 		}
+		if by == "receiver_buffer" && t.small() {
+			return limit(by, "the receiver's buffer of %s holds less than %d ms of what came, and had no room for %s; %s",
+				buffer(t.own()), slice.Milliseconds(), lost, t.room())
+		}
 		if core := t.atItsEnd(t.ReceiverHost); core != "" {
 			return limit("receiver_cpu", "%s, and so the receiver lost %s for want of room", core, lost)
 		}
-		return limit(by, "the receiver had no room for %s though its processor had time: it is too small for the bursts", lost)
+		if by == "receiver_ring" {
+			return limit(by, "the receiver's ring had no room for %s though its processor had time: it is too small for the bursts", lost)
+		}
+		return limit(by, "the receiver's buffer of %s had no room for %s though its processor had time: it is too small for the bursts; %s",
+			buffer(t.own()), lost, t.room())
 	case "network":
 		return limit(by, "%s were lost between the hosts: no more passes", lost)
 	default:

@@ -39,8 +39,8 @@ func (t *Test) device() *result.Limit {
 // pacing is a schedule that the sender could not keep though nothing else held it.
 func (t *Test) pacing() *result.Limit {
 	asked, _ := t.asked(t.achieved())
-	if asked == "" || t.Sender == nil || t.Sender.SentPacing == nil || t.Sender.Shortfall == 0 {
+	if asked == "" || t.Sender == nil || t.Sender.SentPacing == nil || t.Sender.Shortfall+t.Sender.LatePackets == 0 {
 		return nil
 	}
-	return limit("pacing", "%d packets of %s were due while the sender was not running, %d left late", t.Sender.Shortfall, asked, t.Sender.LatePackets)
+	return limit("pacing", "the sender was not always running: %d packets of %s were given up, %d left late", t.Sender.Shortfall, asked, t.Sender.LatePackets)
 }

@@ -56,8 +56,11 @@ func (t *Test) window() *result.Limit {
 }
 
 // larger is a window as -w takes it that is at least four times as large.
-func larger(size uint64) string {
-	want := uint64(1) << bits.Len64(4*size-1)
+func larger(size uint64) string { return asWindow(4 * size) }
+
+// asWindow is a window of so many bytes or a little more, as -w takes it.
+func asWindow(size uint64) string {
+	want := uint64(1) << bits.Len64(max(size, 1)-1)
 	if want >= 1<<20 {
 		return fmt.Sprintf("%dM", want>>20)
 	}

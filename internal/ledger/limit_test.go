@@ -38,6 +38,18 @@ var (
 	}()
 )
 
+// buffering gives a host a receive buffer.
+func buffering(h *result.Host, asked, got int) *result.Host {
+	h.Socket = &result.Socket{WindowAsked: asked, WindowGot: got}
+	return h
+}
+
+// readingOn says on which core a host's busiest thread runs.
+func readingOn(core int, h *result.Host) *result.Host {
+	h.CPU.BusiestThreadCore = &core
+	return h
+}
+
 func left(l4 float64, change func(*result.SentPacing)) *result.Sender {
 	s := &result.Sender{Seconds: 10, Rate: &result.Rate{PPS: l4 / 8 / 1472, L4Bps: l4, L1Bps: l4 * 1538 / 1472, L2Bps: l4 * 1518 / 1472},
 		SentPackets: &result.SentPackets{Packets: uint64(10 * l4 / 8 / 1472)}, SentPacing: &result.SentPacing{}}
@@ -75,7 +87,7 @@ func TestLimitNamesWhatHeldTheRate(t *testing.T) {
 		says []string
 	}{
 		{"the rate asked for", Test{Config: at500, Sender: left(500e6, nil), SenderHost: idle, ReceiverHost: with([4]float64{0.1, 0.1, 0.41})}, nil,
-			"rate", []string{"500 Mbit/s", "receiver's busiest core was at 61"}},
+			"rate", []string{"(500 Mbit/s)", "receiver's busiest core was at 61 %, softirq on core 0"}},
 		{"the rate asked for, with a little lost", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(1000_000, 2000)}, lostAt("receiver_socket", 2000),
 			"rate", nil},
 		{"a sender's core", Test{Config: at500, Sender: left(300e6, short), SenderHost: with([4]float64{0.2, 0.75}, [4]float64{})}, nil,
@@ -103,6 +115,18 @@ func TestLimitNamesWhatHeldTheRate(t *testing.T) {
 			"pacing", []string{"1000 packets of 500 Mbit/s"}},
 		{"a receive buffer", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100), ReceiverHost: idle}, lostAt("receiver_socket", 100),
 			"receiver_buffer", []string{"100 of 1000 packets (10 %)"}},
+		{"a receive buffer that is too small for any receiver", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100),
+			ReceiverHost: buffering(with([4]float64{0, 0.1, 0.88}), 64<<10, 64<<10)}, lostAt("receiver_socket", 100),
+			"receiver_buffer", []string{"64 KiB holds less than 10 ms", "-w 8M"}},
+		{"a receive buffer that was not granted", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100),
+			ReceiverHost: buffering(with([4]float64{0.1}), 4<<20, 208<<10)}, lostAt("receiver_socket", 100),
+			"receiver_buffer", []string{"208 KiB (asked 4 MiB)", "sysctl -w net.core.rmem_max=4194304"}},
+		{"a core where the receiver does not read", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100),
+			ReceiverHost: buffering(readingOn(1, with([4]float64{0.9, 0.1}, [4]float64{0.2})), 4<<20, 4<<20)}, lostAt("receiver_socket", 100),
+			"receiver_buffer", []string{"though its processor had time"}},
+		{"the core where the receiver reads", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100),
+			ReceiverHost: buffering(readingOn(1, with([4]float64{0.2}, [4]float64{0.8, 0.2})), 4<<20, 4<<20)}, lostAt("receiver_socket", 100),
+			"receiver_cpu", []string{"core 1 was at 100 %"}},
 		{"a receiver's core", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100), ReceiverHost: with([4]float64{0, 0.1, 0.88})}, lostAt("receiver_socket", 100),
 			"receiver_cpu", []string{"softirq"}},
 		{"a ring", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100), ReceiverHost: idle}, lostAt("receiver_program", 100),

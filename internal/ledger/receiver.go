@@ -126,14 +126,22 @@ func (t *Test) filter() claim {
 	if !known {
 		names = t.stackCounters()
 	}
+	// XDP tells no reason. On a path beneath UDP it may be our own program's work.
+	link := nic(h, receiver)
+	xdp := link.sum(xdpDrops)
+	c.low += shared(xdp, t.others(0))
+	c.high += xdp
 	counted := host.sum(names...)
 	if known {
 		counted = less(counted, h.DropReasons["FRAG_REASM_TIMEOUT"])
 	}
 	c.low += shared(counted, t.others(0))
 	c.high += counted
-	c.Evidence = and(evidence, host.evidence(append([]string{t.udp("InCsumErrors")}, names...)...))
+	c.Evidence = and(evidence, host.evidence(append([]string{t.udp("InCsumErrors")}, names...)...), link.evidence(xdpDrops))
 	c.Advice = advice
+	if c.Advice == "" && xdp > 0 {
+		c.Advice = cure("XDP", h)
+	}
 	if c.Advice == "" {
 		c.Advice = cure(t.likely(), h)
 	}
@@ -150,6 +158,9 @@ func (t *Test) stackCounters() []string {
 	}
 	return append(names, "IpExtInNoRoutes", "IpExtInTruncatedPkts", "TcpExtIPReversePathFilter")
 }
+
+// xdpDrops is the counter of what XDP programs dropped.
+const xdpDrops = "ethtool_xdp_drops"
 
 // likely is the kernel's reason that the counters of a host speak for, of which
 // the kernel itself could not be asked.
@@ -184,9 +195,9 @@ func (t *Test) socket() claim {
 	}
 	low, high := t.checksums()
 	c.low, c.high = less(*own.Drops, high), less(*own.Drops, low)
-	c.Evidence = and(fmt.Sprintf("the socket's own count of datagrams that its %s buffer had no room for: %d", buffer(own), c.high),
+	c.Evidence = and(fmt.Sprintf("buffer of %s overflowed, by the socket's own count: %d", buffer(own), c.high),
 		net(t.ReceiverHost, receiver).evidence(t.udp("RcvbufErrors")))
-	c.Advice = "give the socket a larger buffer: -w 32M, and as root or with sysctl -w net.core.rmem_max=33554432"
+	c.Advice = t.room()
 	return c
 }
 
@@ -200,15 +211,3 @@ func (t *Test) program() claim {
 	}
 	return c
 }
-
-// buffer describes a receive buffer, with what was asked where it is not what the
-// kernel gave.
-func buffer(s result.Socket) string {
-	got := kib(s.WindowGot)
-	if s.WindowGot >= s.WindowAsked {
-		return got
-	}
-	return fmt.Sprintf("%s (asked %s)", got, kib(s.WindowAsked))
-}
-
-func kib(n int) string { return fmt.Sprintf("%d KiB", n/1024) }

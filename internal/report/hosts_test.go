@@ -7,6 +7,23 @@ import (
 	"linerate/internal/result"
 )
 
+// A stock peer's numbers print, and what it does not tell is said to be unknown.
+func TestSummaryOfAStockPeer(t *testing.T) {
+	sent := uint64(100)
+	r := &result.Report{
+		Config:   &result.Config{Protocol: "udp", Peer: "iperf3", Direction: "forward"},
+		Sender:   &result.Sender{SentPackets: &result.SentPackets{Packets: sent}},
+		Receiver: &result.Receiver{ArrivedPackets: &result.ArrivedPackets{Packets: 93, Unique: 93, Lost: 7}},
+		Ledger:   &result.Ledger{Sent: &sent, Arrived: 93, Unexplained: 7},
+		Hosts:    []result.Host{{Role: "sender", Counters: map[string]result.Counter{}}, {Role: "receiver"}},
+	}
+	var b strings.Builder
+	Options{}.summary(&b, r)
+	if want := "  unexplained   7   what the receiver's host counted is unknown\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in:\n%s", want, b.String())
+	}
+}
+
 func TestHostOfAnInterval(t *testing.T) {
 	h := &result.Host{
 		Role:        "receiver",

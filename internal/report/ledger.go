@@ -2,14 +2,16 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"linerate/internal/result"
 )
 
-// ledger prints where packets were lost, a line each place, and what mends it.
-// Where nothing was lost it prints nothing.
-func (o Options) ledger(b *strings.Builder, l *result.Ledger) {
+// ledger prints where packets were lost in a direction, which is named where there
+// are two: a line each place, and what mends it. Where nothing was lost it prints
+// nothing.
+func (o Options) ledger(b *strings.Builder, direction string, l *result.Ledger, hosts []result.Host) {
 	if l == nil {
 		return
 	}
@@ -25,7 +27,10 @@ func (o Options) ledger(b *strings.Builder, l *result.Ledger) {
 	if l.Unexplained != 0 {
 		width = max(width, len("unexplained"))
 	}
-	fmt.Fprintf(b, "\nwhere %s lost\n", were(total))
+	if !strings.HasSuffix(b.String(), "\n\n") { // of the ledger before
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(b, "%swhere %s lost\n", direction, were(total))
 	digits := len(number(total))
 	entry := func(stage string, packets uint64, evidence string) {
 		fmt.Fprintln(b, strings.TrimRight(fmt.Sprintf("  %-*s   %*d   %s", width, stage, digits, packets, evidence), " "))
@@ -41,9 +46,25 @@ func (o Options) ledger(b *strings.Builder, l *result.Ledger) {
 		}
 	}
 	if l.Unexplained != 0 {
-		entry("unexplained", l.Unexplained, "")
+		entry("unexplained", l.Unexplained, untold(hosts))
 	}
 	b.WriteByte('\n')
+}
+
+// untold says of which hosts nothing is known that could explain a loss; empty if of
+// none.
+func untold(hosts []result.Host) string {
+	var roles []string
+	for _, role := range []string{"sender", "receiver"} {
+		told := func(h result.Host) bool { return h.Role == role && h.Counters != nil }
+		if !slices.ContainsFunc(hosts, told) {
+			roles = append(roles, role+"'s host")
+		}
+	}
+	if len(roles) == 0 {
+		return ""
+	}
+	return "what the " + strings.Join(roles, " and the ") + " counted is unknown"
 }
 
 // were is the subject of a sentence: "1 packet was", "18 packets were".

@@ -31,12 +31,14 @@ func (o Options) summary(b *strings.Builder, r *result.Report) {
 		}
 	}
 	o.roundTrips(b, r.RTTNS)
-	o.ledger(b, r.Ledger)
 	if r.Reverse != nil {
-		o.ledger(b, r.Reverse.Ledger)
+		o.ledger(b, "forward: ", r.Ledger, r.Hosts)
+		o.ledger(b, "reverse: ", r.Reverse.Ledger, r.Hosts)
+	} else {
+		o.ledger(b, "", r.Ledger, r.Hosts)
 	}
 	if r.Limit != nil {
-		o.line(b, "", fmt.Sprintf("limited by %s: %s", words(r.Limit.By), r.Limit.Why))
+		o.line(b, "", "limited by "+limit(r.Limit))
 	}
 	o.cpu(b, r.Hosts)
 	o.verdict(b, r.Receiver)
@@ -266,6 +268,14 @@ func (o Options) verdict(b *strings.Builder, r *result.Receiver) {
 	default:
 		o.line(b, "", o.paint(green, "nothing was lost"))
 	}
+}
+
+// limit says what held the rate. That of a rate asked for needs no name.
+func limit(l *result.Limit) string {
+	if l.By == "rate" {
+		return l.Why
+	}
+	return words(l.By) + ": " + l.Why
 }
 
 // words turns a name of the schema into words: receiver_socket, receiver socket.

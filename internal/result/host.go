@@ -23,12 +23,22 @@ type Host struct {
 	// for the reason; absent where the kernel could not be asked.
 	DropReasons map[string]uint64 `json:"drop_reasons,omitempty"`
 
+	// Reverse is of the second direction of --bidir, where Socket and DropReasons
+	// are of the first.
+	Reverse *Passage `json:"reverse,omitempty"`
+
 	// ClockStepNS is by how much the wall clock was set during the test; absent if
 	// it was not.
 	ClockStepNS *int64 `json:"clock_step_ns,omitempty"`
 
 	Kernel string `json:"kernel,omitempty"`
 	Arch   string `json:"arch,omitempty"`
+}
+
+// A Passage is what a host says of the packets of the second direction alone.
+type Passage struct {
+	Socket      *Socket           `json:"socket,omitempty"`
+	DropReasons map[string]uint64 `json:"drop_reasons,omitempty"`
 }
 
 // A Socket is what a UDP socket, or a ring in its place, says of itself.
@@ -57,6 +67,8 @@ type NIC struct {
 	Driver    string `json:"driver,omitempty"`
 	MTU       int    `json:"mtu"`
 	SpeedBps  uint64 `json:"speed_bps,omitempty"`
+	// SpeedEndBps is that at the end of the test; absent if it is the same.
+	SpeedEndBps uint64 `json:"speed_end_bps,omitempty"`
 	// HalfDuplex and LRO (merging on receive that forgets where packets ended) are
 	// what no test should have.
 	HalfDuplex bool   `json:"half_duplex,omitempty"`
@@ -83,8 +95,11 @@ type CPU struct {
 	User          float64  `json:"user"`
 	System        float64  `json:"system"`
 	BusiestThread *float64 `json:"busiest_thread,omitempty"`
-	Softirq       *float64 `json:"softirq,omitempty"`
-	BusiestCore   *float64 `json:"busiest_core,omitempty"`
+	// BusiestThreadCore is the core on which that thread last ran.
+	BusiestThreadCore *int `json:"busiest_thread_core,omitempty"`
+
+	Softirq     *float64 `json:"softirq,omitempty"`
+	BusiestCore *float64 `json:"busiest_core,omitempty"`
 	// Steal is what the hypervisor gave to others of what this machine wanted.
 	Steal *float64 `json:"steal,omitempty"`
 	// InvoluntarySwitches is how often the kernel took this process off a processor.

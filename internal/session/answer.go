@@ -182,7 +182,7 @@ func (s *server) prepare(ctx context.Context) error {
 	if link, err := plan.LinkOf(s.Local.Addr()); err == nil {
 		ifindex = link.Index
 	}
-	s.conduct, err = newConductor(s.rep, s.o, s.role(), ifindex, legFlow(s.in, s.out))
+	s.conduct, err = newConductor(s.rep, s.o, s.role(), ifindex, flows(s.directions())...)
 	return err
 }
 

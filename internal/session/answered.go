@@ -15,7 +15,6 @@ import (
 // tells the client what this end found. failed is why the test broke off, nil if
 // it did not.
 func (s *server) settle(ctx context.Context, failed error) error {
-	s.rep.Hosts = []result.Host{*s.conduct.host()}
 	if failed != nil {
 		_, err := s.account(nil)
 		return errors.Join(failed, err)
@@ -61,6 +60,15 @@ func (s *server) role() string {
 	return "receiver"
 }
 
+// directions are the legs in the order of the report's directions; the second is
+// nil if there is none.
+func (s *server) directions() (first, second leg) {
+	if s.in == nil {
+		return s.out, nil
+	}
+	return s.in, s.out
+}
+
 // account closes this end's accounts with what the client tells, nil if it tells
 // nothing, and makes the report.
 func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
@@ -74,7 +82,10 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 	if theirs != nil {
 		s.rep.Config.PeerCongestion = theirs.CongestionUsed
 	}
-	err := s.accountIn(&forward, theirs)
+	unheard := s.hearRest(theirs)
+	here, unknown := s.conduct.end(s.directions())
+	s.rep.Hosts = []result.Host{*here}
+	err := errors.Join(unheard, unknown, s.accountIn(&forward, here))
 	switch out := s.out.(type) {
 	case *sending:
 		reverse.Sender = out.sent()
@@ -97,13 +108,13 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 		s.stockClient(&forward, &reverse, theirs)
 	}
 	s.rep.Hosts = append(s.rep.Hosts, client.Hosts...)
-	first := &forward
+	way := &forward
 	if s.in == nil {
-		first = &reverse
+		way = &reverse
 	} else if s.out != nil {
 		s.rep.Reverse = &reverse
 	}
-	s.rep.Sender, s.rep.Receiver, s.rep.Ledger = first.Sender, first.Receiver, first.Ledger
+	s.rep.Sender, s.rep.Receiver, s.rep.Ledger = way.Sender, way.Receiver, way.Ledger
 	return found, err
 }
 
@@ -128,24 +139,33 @@ func (s *server) stockClient(forward, reverse *result.Direction, theirs *iperf3.
 	s.rep.Hosts = append(s.rep.Hosts, hostOf(other, theirs))
 }
 
-// accountIn closes the account of what the client sent.
-func (s *server) accountIn(d *result.Direction, theirs *iperf3.Results) (err error) {
+// hearRest takes what is still on its way of what the client says that it sent.
+func (s *server) hearRest(theirs *iperf3.Results) error {
+	if theirs == nil {
+		return nil
+	}
 	switch in := s.in.(type) {
 	case *receiving:
-		if theirs != nil {
-			in.tell(theirs.Streams)
-			err = in.await()
-		}
+		in.tell(theirs.Streams)
+		return in.await()
+	case *tcpReceiving:
+		return in.drain(plan.TestDrain)
+	}
+	return nil
+}
+
+// accountIn closes the account of what the client sent, with what this host
+// counted.
+func (s *server) accountIn(d *result.Direction, here *result.Host) error {
+	switch in := s.in.(type) {
+	case *receiving:
 		var unsettled, unbalanced error
 		d.Receiver, unsettled = in.settle(func(iv result.Interval) { s.conduct.board.add(0, iv) })
-		d.Ledger, unbalanced = in.account(d, s.rep.Hosts)
+		_, unbalanced = s.conduct.judge(d, nil, here)
 		s.rep.Warnings = append(s.rep.Warnings, in.notes...)
-		return errors.Join(err, unsettled, unbalanced)
+		return errors.Join(unsettled, unbalanced)
 	case *tcpReceiving:
-		if theirs != nil {
-			err = in.drain(plan.TestDrain)
-		}
 		d.Receiver = in.received()
 	}
-	return err
+	return nil
 }

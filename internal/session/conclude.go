@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"linerate/internal/iperf3"
+	"linerate/internal/ledger"
 	"linerate/internal/plan"
 	"linerate/internal/result"
 )
@@ -19,7 +20,6 @@ func (c *client) settle(ctx context.Context, failed error) error {
 	if errors.Is(err, errAbandoned) {
 		err = nil
 	}
-	c.rep.Hosts = []result.Host{*c.conduct.host()}
 	return errors.Join(failed, err, c.report(theirs))
 }
 
@@ -62,11 +62,12 @@ func (c *client) exchange(ctx context.Context, failed error) (*iperf3.Results, e
 	c.conn.Patience = iperf3.Patience{First: patience, Whole: patience}
 	mine := c.conduct.resultsOf(&c.streams, c.out, c.in)
 	if !c.plan.Request.Stock {
-		finding, err := json.Marshal(c.finding())
-		if err != nil {
+		finding, unknown := c.finding()
+		extra, err := json.Marshal(finding)
+		if err := errors.Join(unknown, err); err != nil {
 			return nil, err
 		}
-		mine.Extra = finding
+		mine.Extra = extra
 	}
 	if err := c.conn.WriteResults(mine); err != nil {
 		return nil, controlError(err)
@@ -93,20 +94,33 @@ func (c *client) catchUp() error {
 }
 
 // finding is what this end can tell before it knows the server's numbers.
-func (c *client) finding() *iperf3.Finding {
-	f := &iperf3.Finding{Hosts: []result.Host{*c.conduct.host()}}
+func (c *client) finding() (*iperf3.Finding, error) {
+	here, err := c.conduct.end(c.directions())
+	f := &iperf3.Finding{Hosts: []result.Host{*here}}
 	switch out := c.out.(type) {
 	case *sending:
 		f.Forward = &result.Direction{Sender: out.sent()}
 	case *tcpSending:
 		f.Forward = &result.Direction{Sender: out.sent()}
 	}
-	return f
+	return f, err
+}
+
+// directions are the legs in the order of the report's directions; the second is
+// nil if there is none.
+func (c *client) directions() (first, second leg) {
+	if c.out == nil {
+		return c.in, nil
+	}
+	return c.out, c.in
 }
 
 // report makes the report of this end's numbers and the server's, nil if there
 // are none.
 func (c *client) report(theirs *iperf3.Results) error {
+	mine, unknown := c.conduct.end(c.directions())
+	c.rep.Hosts = []result.Host{*mine}
+	var other *result.Host // nil where nothing is known of it
 	var found iperf3.Finding
 	var out, in []iperf3.StreamResult
 	if theirs != nil {
@@ -137,24 +151,25 @@ func (c *client) report(theirs *iperf3.Results) error {
 	}
 	c.showNews()
 	c.conduct.board.end()
-	mine, other := &c.rep.Hosts[0], (*result.Host)(nil)
 	if len(c.rep.Hosts) > 1 {
 		other = &c.rep.Hosts[1]
 	}
-	if out, ok := c.out.(*sending); ok && mine.Socket == nil {
-		mine.Socket = out.socket()
-	}
+	var unbalanced, unbalancedBack error
 	if c.out == nil {
 		forward = reverse
-		c.conduct.judge(&forward, other, mine)
+		c.rep.Limit, unbalanced = c.conduct.judge(&forward, other, mine)
+		c.conduct.disturbed(&forward, other, mine)
 	} else {
+		c.rep.Limit, unbalanced = c.conduct.judge(&forward, mine, other)
+		c.conduct.disturbed(&forward, mine, other)
 		if c.in != nil {
-			c.rep.Reverse = &reverse
+			var back *result.Limit
+			back, unbalancedBack = c.conduct.judge(&reverse, ledger.Back(other), ledger.Back(mine))
+			c.rep.Limit, c.rep.Reverse = eitherWay(c.rep.Limit, back), &reverse
 		}
-		c.conduct.judge(&forward, mine, other)
 	}
 	c.rep.Sender, c.rep.Receiver, c.rep.Ledger = forward.Sender, forward.Receiver, forward.Ledger
-	return err
+	return errors.Join(err, unknown, unbalanced, unbalancedBack)
 }
 
 func (c *client) otherRole() string {
@@ -172,7 +187,6 @@ func (c *client) reportOut(d *result.Direction, theirs []iperf3.StreamResult) er
 		c.rep.Warnings = append(c.rep.Warnings, out.notes...)
 		if d.Receiver == nil && len(theirs) > 0 {
 			d.Receiver = stockReceiver(out, theirs)
-			d.Ledger = unexplained(d)
 		}
 		if d.Receiver != nil && d.Receiver.ArrivedPackets != nil && d.Receiver.Unique+d.Receiver.Lost != d.Sender.Packets {
 			return fmt.Errorf("the account does not add up: %d sent here are not %d unique and %d lost there", d.Sender.Packets, d.Receiver.Unique, d.Receiver.Lost)
@@ -195,10 +209,7 @@ func (c *client) reportIn(d *result.Direction, theirs []iperf3.StreamResult, all
 	switch in := c.in.(type) {
 	case *receiving:
 		in.tell(theirs)
-		var unbalanced error
 		d.Receiver, err = in.settle(show)
-		d.Ledger, unbalanced = in.account(d, c.rep.Hosts)
-		err = errors.Join(err, unbalanced)
 		c.rep.Warnings = append(c.rep.Warnings, in.notes...)
 		if d.Sender == nil && len(theirs) > 0 {
 			d.Sender = stockSender(theirs, false, false)
@@ -210,12 +221,4 @@ func (c *client) reportIn(d *result.Direction, theirs []iperf3.StreamResult, all
 		}
 	}
 	return err
-}
-
-// unexplained is the ledger of a test of which this end knows too little to say
-// where anything was lost.
-func unexplained(d *result.Direction) *result.Ledger {
-	return &result.Ledger{
-		Sent: &d.Sender.Packets, Arrived: d.Receiver.Unique, Lost: []result.Stage{}, Unexplained: d.Receiver.Lost,
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"time"
 
-	"linerate/internal/host"
 	"linerate/internal/iperf2"
 	"linerate/internal/linux"
 	"linerate/internal/probe"
@@ -50,7 +49,7 @@ func newIPerf2TCP(s iperf2.Settings, direction string, opts IPerf2Options, serve
 		Protocol: "tcp", Peer: "iperf2", Direction: direction, Flows: max(s.Flows, 1), PayloadBytes: s.Size,
 		TOS: int(s.TOS), DurationS: s.Duration.Seconds(), Bytes: int64(s.Bytes), RateBps: float64(s.Rate),
 	}, nil)
-	c, err := newConductor(rep, o, iperf2Role(direction, server), 0, host.Flow{})
+	c, err := newConductor(rep, o, iperf2Role(direction, server), 0)
 	if err != nil {
 		return nil, err
 	}

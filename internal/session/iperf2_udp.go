@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"linerate/internal/host"
 	"linerate/internal/iperf2"
 	"linerate/internal/linux"
 	"linerate/internal/plan"
@@ -64,7 +63,7 @@ func newIPerf2UDP(s iperf2.Settings, direction string, opts IPerf2Options, serve
 		Flows: max(s.Flows, 1), PayloadBytes: s.Size, TOS: int(s.TOS),
 		DurationS: s.Duration.Seconds(), Bytes: int64(s.Bytes), RateBps: float64(s.Rate),
 	}, nil)
-	c, err := newConductor(rep, o, iperf2Role(direction, server), 0, host.Flow{})
+	c, err := newConductor(rep, o, iperf2Role(direction, server), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -152,9 +151,9 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 	if t.in != nil {
 		way, unsettled := &ways[inAt], error(nil)
 		way.Receiver, unsettled = t.in.settle(func(iv result.Interval) { t.board.add(inAt, iv) })
-		var unaccounted error
-		way.Ledger, unaccounted = t.in.account(way, []result.Host{*t.host()})
-		err = errors.Join(err, unsettled, unaccounted)
+		here, unknown := t.end(t.in, nil)
+		_, unbalanced := t.judge(way, nil, here)
+		err = errors.Join(err, unsettled, unknown, unbalanced)
 		t.rep.Warnings = append(t.rep.Warnings, t.in.notes...)
 	}
 	t.board.end()

@@ -44,14 +44,15 @@ type conductor struct {
 }
 
 // newConductor prepares to run a test over an interface, 0 for none in particular,
-// and begins to count what becomes of its flow at this host, whose role is given.
-func newConductor(rep *result.Report, o Observer, role string, ifindex int, flow host.Flow) (*conductor, error) {
+// and begins to count what becomes of its flows at this host, whose role is given: a
+// flow for each direction that has packets.
+func newConductor(rep *result.Report, o Observer, role string, ifindex int, flows ...host.Flow) (*conductor, error) {
 	link, err := watch(ifindex)
 	if err != nil {
 		return nil, err
 	}
 	return &conductor{
-		rep: rep, o: o, link: link, board: board{rep: rep, o: o}, role: role, meter: host.OpenMeter(ifindex, flow),
+		rep: rep, o: o, link: link, board: board{rep: rep, o: o}, role: role, meter: host.OpenMeter(ifindex, flows...),
 		do: make(chan func(), 64), // so that a slow terminal does not hold a worker
 	}, nil
 }

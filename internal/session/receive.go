@@ -20,7 +20,7 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 	defer r.close()
 	rep := newReport("recv", version, p.Report, p.Warnings)
 	r.describe(rep.Config)
-	c, err := newConductor(rep, o, "receiver", p.Config.IfIndex, flow(p.Config.Local, p.Track.Format))
+	c, err := newConductor(rep, o, "receiver", p.Config.IfIndex, r.flow())
 	if err != nil {
 		return nil, err
 	}
@@ -29,10 +29,9 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 	r.notes = nil
 	o.Started(rep)
 	err = c.conduct(ctx, r)
-	here := c.host()
-	var unsettled, unknown error
+	here, unknown := c.end(r, nil)
+	var unsettled error
 	rep.Receiver, unsettled = r.settle(func(iv result.Interval) { c.board.add(0, iv) })
-	here.Socket, unknown = r.socket()
 	rep.Hosts = []result.Host{*here}
 	test := ledger.Test{Config: rep.Config, IPv6: r.tracker.IPv6(), Receiver: rep.Receiver, ReceiverHost: here}
 	rep.Ledger = ledger.Settle(test)

@@ -9,7 +9,6 @@ import (
 
 	"linerate/gen"
 	"linerate/gen/pace"
-	"linerate/internal/host"
 	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/result"
@@ -41,7 +40,7 @@ func Replay(ctx context.Context, p *plan.Replay, version string, o Observer) (*r
 		}
 		rep.Config.WindowAsked, rep.Config.WindowGot = p.Config.Window, got/kernelDoubles
 	}
-	c, err := newConductor(rep, o, "sender", p.Config.IfIndex, host.Flow{})
+	c, err := newConductor(rep, o, "sender", p.Config.IfIndex)
 	if err != nil {
 		return nil, err
 	}

@@ -30,8 +30,7 @@ func Send(ctx context.Context, p *plan.Send, version string, o Observer) (*resul
 	err = c.conduct(ctx, s)
 	c.board.end()
 	rep.Sender = s.sent()
-	here := c.host()
-	here.Socket = s.socket()
+	here, _ := c.end(s, nil) // a sender's path has no count that can fail
 	rep.Hosts = []result.Host{*here}
 	test := ledger.Test{Config: rep.Config, Sender: rep.Sender, SenderHost: here}
 	rep.Limit = ledger.Limit(test, nil)

@@ -94,7 +94,7 @@ func (s *sending) describe(c *result.Config) error {
 // flow is where the packets go.
 func (s *sending) flow() host.Flow {
 	to, _ := netip.ParseAddrPort(s.plan.Report.Destination)
-	return flow(to, s.plan.Config.Template.Stamper.Format)
+	return flow(to, s.plan.Config.Template.Headers.DstPorts, s.plan.Config.Template.Stamper.Format)
 }
 
 // socket is what the path says of itself.

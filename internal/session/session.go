@@ -38,26 +38,36 @@ func newReport(command, version string, c result.Config, warnings []string) *res
 	}
 }
 
-// flow is what tells the packets of a test from others among a host's drops.
-func flow(to netip.AddrPort, f probe.Format) host.Flow {
+// flow is what tells the packets of a test, to so many ports in a row, from others
+// among a host's drops.
+func flow(to netip.AddrPort, ports int, f probe.Format) host.Flow {
 	if f == probe.Native {
-		return host.Flow{To: to, Magic: probe.MagicData}
+		return host.Flow{To: to, Ports: ports, Magic: probe.MagicData}
 	}
-	return host.Flow{To: to}
+	return host.Flow{To: to, Ports: ports}
 }
 
-// legFlow is that of a coordinated test's first leg that has packets; of no flow if
-// it has none.
-func legFlow(legs ...leg) host.Flow {
+// flow is where the packets come.
+func (r *receiving) flow() host.Flow {
+	ports := 1
+	if s := r.plan.Config.Sockets; len(s) > 0 { // a client's are in a row, a server's are one
+		ports += int(localPort(s[len(s)-1])) - int(localPort(s[0]))
+	}
+	return flow(r.plan.Config.Local, ports, r.plan.Track.Format)
+}
+
+// flows are those of a test's legs, as far as they have packets.
+func flows(legs ...leg) []host.Flow {
+	var all []host.Flow
 	for _, l := range legs {
 		switch l := l.(type) {
 		case *receiving:
-			return flow(l.plan.Config.Local, l.plan.Track.Format)
+			all = append(all, l.flow())
 		case *sending:
-			return l.flow()
+			all = append(all, l.flow())
 		}
 	}
-	return host.Flow{}
+	return all
 }
 
 // rate is what packets of so many payload bytes in all make at each layer; nil

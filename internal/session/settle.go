@@ -3,10 +3,8 @@ package session
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
-	"linerate/internal/ledger"
 	"linerate/internal/result"
 	"linerate/internal/units"
 	"linerate/rx"
@@ -149,53 +147,6 @@ func (r *receiving) socket() (*result.Socket, error) {
 		err = nil // the ledger says less here
 	}
 	return s, err
-}
-
-// account makes the ledger of a direction that ends here, of which the sender's host
-// may be known, too: the second of the hosts. It is held to the identities.
-func (r *receiving) account(d *result.Direction, hosts []result.Host) (*result.Ledger, error) {
-	here := &hosts[0]
-	var unknown error
-	here.Socket, unknown = r.socket()
-	test := ledger.Test{Config: &r.plan.Report, IPv6: r.tracker.IPv6(), Sender: d.Sender, Receiver: d.Receiver, ReceiverHost: here}
-	if len(hosts) > 1 {
-		test.SenderHost = &hosts[1]
-	}
-	l := ledger.Settle(test)
-	return l, errors.Join(unknown, reconcile(d.Receiver, l))
-}
-
-// judge says of a direction of a test what both ends' counters show together: where
-// packets were lost, what held the rate, and what disturbed.
-func (c *conductor) judge(d *result.Direction, from, to *result.Host) {
-	test := ledger.Test{Config: c.rep.Config, Sender: d.Sender, Receiver: d.Receiver, SenderHost: from, ReceiverHost: to}
-	if a, err := netip.ParseAddrPort(c.rep.Config.Destination); err == nil {
-		test.IPv6 = a.Addr().Is6() && !a.Addr().Is4In6()
-	}
-	if c.rep.RTTNS != nil {
-		test.Probes = c.rep.RTTNS.Sent
-	}
-	if d.Ledger != nil {
-		d.Ledger = ledger.Settle(test)
-	}
-	c.rep.Limit = ledger.Limit(test, d.Ledger)
-	c.rep.Warnings = append(c.rep.Warnings, ledger.Disturbances(test)...)
-}
-
-// reconcile holds an account to the identities of the report.
-func reconcile(r *result.Receiver, l *result.Ledger) error {
-	explained := l.Unexplained
-	for _, s := range l.Lost {
-		explained += s.Packets
-	}
-	switch {
-	case r.Packets != r.Unique+r.Duplicates+r.BeyondWindow:
-		return fmt.Errorf("the account does not add up, which is a bug: %d packets are not %d unique, %d duplicates and %d beyond the window",
-			r.Packets, r.Unique, r.Duplicates, r.BeyondWindow)
-	case explained != r.Lost:
-		return fmt.Errorf("the ledger does not add up, which is a bug: it has %d of %d lost packets", explained, r.Lost)
-	}
-	return nil
 }
 
 // raw reports whether the path takes frames from beneath the host's UDP.

@@ -7,7 +7,6 @@ import (
 	"net"
 	"time"
 
-	"linerate/internal/host"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
 	"linerate/internal/result"
@@ -46,7 +45,7 @@ func SendTCP(ctx context.Context, p *plan.StreamPlan, version string, o Observer
 		pattern: p.Pattern, blockLen: p.BlockLen, rate: p.Rate, bytes: p.Bytes, duration: p.Duration,
 	})
 	out.connect, out.ends = s.connect, true
-	c, err := newConductor(rep, o, "sender", p.IfIndex, host.Flow{})
+	c, err := newConductor(rep, o, "sender", p.IfIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +56,9 @@ func SendTCP(ctx context.Context, p *plan.StreamPlan, version string, o Observer
 	rep.Sender = out.sent()
 	rep.Receiver = acknowledged(s.tcp, rep.Sender)
 	rep.Hosts = []result.Host{*c.host()}
-	c.judge(&result.Direction{Sender: rep.Sender, Receiver: rep.Receiver}, &rep.Hosts[0], nil)
+	way := &result.Direction{Sender: rep.Sender, Receiver: rep.Receiver}
+	rep.Limit, _ = c.judge(way, &rep.Hosts[0], nil) // it has no packets to account for
+	c.disturbed(way, &rep.Hosts[0], nil)
 	if err != nil {
 		rep.Error = err.Error()
 	}
@@ -93,7 +94,7 @@ func ReceiveTCP(ctx context.Context, p *plan.StreamPlan, version string, o Obser
 	}
 	defer l.Close()
 	rep := newReport("recv", version, p.Report, nil)
-	c, err := newConductor(rep, o, "receiver", p.IfIndex, host.Flow{})
+	c, err := newConductor(rep, o, "receiver", p.IfIndex)
 	if err != nil {
 		return nil, err
 	}

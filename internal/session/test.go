@@ -240,7 +240,8 @@ func (c *client) prepare(ctx context.Context) error {
 		return err
 	}
 	c.rep.Streams = c.streams.describe()
-	if c.conduct, err = newConductor(c.rep, c.o, c.role(), c.plan.IfIndex, legFlow(c.in, c.out)); err != nil {
+	// Counts begin before the server may send.
+	if c.conduct, err = newConductor(c.rep, c.o, c.role(), c.plan.IfIndex, flows(c.directions())...); err != nil {
 		return err
 	}
 	if c.stock() {
