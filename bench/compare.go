@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"linerate/gen"
-	"linerate/internal/host"
 	"linerate/internal/lab"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
@@ -21,8 +20,10 @@ import (
 // labMTU carries a 9018-byte frame.
 const labMTU = 9000
 
-// A Comparison says what to compare, in a lab of its own on this machine.
+// A Comparison says what to compare, and where.
 type Comparison struct {
+	Host     string     // HOST or HOST:PORT that runs linerate serve; empty for a lab of its own on this machine
+	Port     int        // where Host names none
 	Frames   []int      // frame sizes with FCS; too small a one for its path is left out
 	Paths    []string   // of gen.Paths; none for all
 	Rate     units.Rate // that each path is asked for
@@ -60,16 +61,20 @@ func Compare(ctx context.Context, c Comparison) (*result.Report, error) {
 			Rate: c.Rate.String(), DurationS: c.Trial.Seconds(), Flows: 1,
 		},
 	}
-	l, err := lab.New(lab.Config{MTU: labMTU})
-	if err != nil {
-		return nil, &plan.HostError{Err: err}
+	var where site = peerSite{&c}
+	if c.Host == "" {
+		l, err := lab.New(lab.Config{MTU: labMTU})
+		if err != nil {
+			return nil, &plan.HostError{Err: err}
+		}
+		defer l.Close()
+		where = labSite{&c, l}
 	}
-	defer l.Close()
-	cells, err := c.cells(l, rep)
+	cells, err := c.cells(ctx, where, rep)
 	if err != nil {
 		return nil, err
 	}
-	err = c.trials(ctx, l, cells)
+	err = c.trials(ctx, where, cells)
 	rep.Results = rows(cells)
 	switch {
 	case ctx.Err() != nil:
@@ -81,7 +86,7 @@ func Compare(ctx context.Context, c Comparison) (*result.Report, error) {
 }
 
 // cells lists what to run, and in the report what can't be run here.
-func (c *Comparison) cells(l *lab.Lab, rep *result.Report) ([]*cell, error) {
+func (c *Comparison) cells(ctx context.Context, where site, rep *result.Report) ([]*cell, error) {
 	names := c.Paths
 	if len(names) == 0 {
 		for _, p := range gen.Paths {
@@ -104,7 +109,10 @@ func (c *Comparison) cells(l *lab.Lab, rep *result.Report) ([]*cell, error) {
 	left := map[result.NotHere]bool{} // out, and told
 	for _, frame := range c.Frames {
 		for _, p := range paths {
-			err := try(l, p, frame)
+			err := where.try(ctx, p, frame)
+			if errors.As(err, new(*plan.PeerError)) {
+				return nil, err // it is out of reach by any path
+			}
 			if err == nil {
 				cells = append(cells, &cell{path: p, frame: frame})
 				continue
@@ -119,40 +127,22 @@ func (c *Comparison) cells(l *lab.Lab, rep *result.Report) ([]*cell, error) {
 	return cells, nil
 }
 
-// try says why a path can't send frames of a size from a.
-func try(l *lab.Lab, p *gen.Path, frame int) error {
-	return l.A().Do(func() error {
-		link, err := host.LinkByName(l.A().Interface)
-		if err != nil {
-			return err
-		}
-		return p.Try(&gen.Config{Interface: link.Name, IfIndex: link.Index, Frame: frame})
-	})
-}
-
 // trials runs all cells once, then again. Each round begins with another cell, so
 // that none is always first.
-func (c *Comparison) trials(ctx context.Context, l *lab.Lab, cells []*cell) error {
+func (c *Comparison) trials(ctx context.Context, where site, cells []*cell) error {
 	total := c.Trials * len(cells)
 	for i := range total {
 		round := i / len(cells)
 		x := cells[(i+round)%len(cells)]
 		left := time.Duration(total-i) * c.Trial
 		c.Progress(fmt.Sprintf("trial %d of %d: %s, %d-byte frames, about %.0f s to go", i+1, total, x.path.Name, x.frame, left.Seconds()))
-		r, err := c.run(ctx, l, x)
+		r, err := where.run(ctx, x)
 		if err != nil {
 			return err
 		}
 		x.runs = append(x.runs, r)
 	}
 	return nil
-}
-
-// run runs a cell once.
-func (c *Comparison) run(ctx context.Context, l *lab.Lab, x *cell) (run, error) {
-	return labTrial(ctx, l, c.IPv6, c.RX, c.Version, plan.SendRequest{
-		Rate: c.Rate, Layer: c.Layer, Frame: x.frame, Duration: c.Trial, Path: x.path.Name, NoGSO: c.NoGSO,
-	})
 }
 
 // labTrial sends from a and counts at b.

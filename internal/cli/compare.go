@@ -11,7 +11,6 @@ import (
 
 	"linerate/bench"
 	"linerate/gen"
-	"linerate/internal/plan"
 	"linerate/internal/report"
 	"linerate/internal/units"
 	"linerate/rx"
@@ -21,26 +20,31 @@ func newCompare(stdio Stdio) *cobra.Command {
 	c := bench.Comparison{Version: version()}
 	out := output{stdio: stdio}
 	cmd := &cobra.Command{
-		Use:   "compare",
-		Short: "Kernel path against raw path, side by side, in a lab on this machine",
+		Use:   "compare [HOST[:PORT]]",
+		Short: "Kernel path against raw path, side by side, to a host or in a lab on this machine",
 		Example: `  linerate compare
+  linerate compare 10.0.0.2
   linerate compare --sizes 64 --paths udp,packet --trials 15
   linerate compare --rate 50M --json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &plan.UsageError{Msg: "linerate compare takes no HOST yet: it compares in a lab of its own on this machine"}
+		Args: exactly(0, 1, "at most one HOST[:PORT], which runs linerate serve"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				c.Host = args[0]
 			}
-			return nil
+			if c.Host != "" && !cmd.Flags().Changed("rx") {
+				c.RX = auto // what counts in a driver is asked for by name
+			}
+			return runCompare(cmd.Context(), c, &out)
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return runCompare(cmd.Context(), c, &out) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	add(f, &c.Frames, "sizes", "", "64,512,1518,9018", "LIST", "frame sizes with FCS", parseSizes)
 	add(f, &c.Paths, "paths", "", "", "LIST", "transmit paths (default all): "+strings.Join(gen.Names(), ","), parsePaths)
+	add(f, &c.Port, "port", "p", "5201", "PORT", "the server's port, unless HOST names one", within(1, 65535))
 	add(f, &c.Rate, "rate", "b", "max", "RATE", "what each path is asked for, as for send", units.ParseRate)
 	add(f, &c.Layer, "layer", "", "", "LAYER", "which bits a rate counts: l1, l2, l3 or l4 (default l4)", units.ParseLayer)
-	add(f, &c.RX, "rx", "", "ebpf", "PATH", "how the receiver counts: "+strings.Join(rx.Names(), ", "), nameOf(rx.Names()))
+	add(f, &c.RX, "rx", "", "ebpf", "PATH", "how the receiver counts (default to a HOST auto): "+strings.Join(rx.Names(), ", "), nameOf(rx.Names()))
 	add(f, &c.Trials, "trials", "", "7", "N", "trials of each path at each size, interleaved", within(1, 1000))
 	add(f, &c.Trial, "trial", "", "500ms", "TIME", "length of one trial", duration(10*time.Millisecond))
 	f.BoolVar(&c.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
