@@ -31,7 +31,7 @@ PURE  := ./gen/frame ./gen/pace ./internal/cadence ./internal/iperf2 ./internal/
 HEAVY := Alloc|Bounded|Load|Many|Million|Model|Most|Tshark
 
 test: deps $(BIN)
-	@{ CGO_ENABLED=1 $(GO) test -race -json -p 1 -timeout 10m ./... ; \
+	@{ CGO_ENABLED=1 $(GO) test -race -json -p 1 -parallel 8 -timeout 12m ./... ; \
 	   $(GO) test -json -p 1 -timeout 10m -run 'Alloc' ./... ; \
 	   GOARCH=arm64 $(GO) test -json -exec qemu-aarch64-static -skip '$(HEAVY)' $(PURE) ; \
 	   GOARCH=arm $(GO) test -json -exec qemu-arm-static -skip '$(HEAVY)' $(PURE) ; \
