@@ -89,7 +89,7 @@ goes forward; its --full-duplex is --bidir.`,
 	add(f, &r.Flows, "flows", "P", "1", "N", "parallel flows, one source port each", within(1, iperf3.MaxStreams))
 	add(f, &r.Burst, "burst", "", "", "N", "most packets back to back (default 1 below 100 kpps)", within(1, 1024))
 	f.BoolVar(&r.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
-	add(f, &r.Port, "port", "p", "5201", "PORT", "the server's port, unless HOST names one (default of iperf2 5001)", within(1, 65535))
+	add(f, &r.Port, "port", "p", "5201", "PORT", "the server's port, unless HOST names one; of iperf2 5001", within(1, 65535))
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffers at both ends; K and M are 1024 (default of TCP the kernel's)", parseWindow)
 	tcpFlags(f, &r)
 	add(f, &r.PatternName, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero or random", parsePatternName)

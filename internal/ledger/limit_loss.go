@@ -56,7 +56,7 @@ func (t *Test) loss(l *result.Ledger) *result.Limit {
 		return limit(by, "the receiver's buffer of %s had no room for %s though its processor had time: it is too small for the bursts; %s",
 			buffer(t.own()), lost, t.room())
 	case "network":
-		return limit(by, "%s were lost between the hosts: no more passes", lost)
+		return limit(by, "%s were lost between the hosts", lost)
 	default:
 		return limit(by, "%s were lost there: %s", lost, worst.Evidence)
 	}
