@@ -46,8 +46,8 @@ func TestSenderSurvivesItsInterface(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer l.Close()
-				rep, err := whileFaulty(t, l.A(), f.make, func(ctx context.Context) (*result.Report, error) {
-					return sendFor(ctx, l, path)
+				rep, err := whileFaulty(t, l.A(), f.make, func(ctx context.Context, o Observer) (*result.Report, error) {
+					return sendFor(ctx, l, path, o)
 				})
 				if err == nil || rep == nil {
 					t.Fatalf("report %v, error %v", rep, err)
@@ -78,9 +78,9 @@ func TestReceiverSurvivesItsInterface(t *testing.T) {
 				defer func() { stop(); <-sending }()
 				go func() {
 					defer close(sending)
-					_, _ = sendFor(ctx, l, "udp") // its link fails too, with the other end's
+					_, _ = sendFor(ctx, l, "udp", deaf{}) // its link fails too, with the other end's
 				}()
-				rep, err := whileFaulty(t, l.B(), f.make, func(ctx context.Context) (*result.Report, error) {
+				rep, err := whileFaulty(t, l.B(), f.make, func(ctx context.Context, o Observer) (*result.Report, error) {
 					var rep *result.Report
 					err := l.B().Do(func() error {
 						p, err := plan.ResolveReceive(ctx, plan.RecvRequest{
@@ -91,7 +91,7 @@ func TestReceiverSurvivesItsInterface(t *testing.T) {
 							return err
 						}
 						p.Interval = 100 * time.Millisecond
-						rep, err = Receive(ctx, p, "test", deaf{})
+						rep, err = Receive(ctx, p, "test", o)
 						return err
 					})
 					return rep, err
@@ -112,15 +112,21 @@ func TestReceiverSurvivesItsInterface(t *testing.T) {
 
 // whileFaulty runs a test, spoils its host half a second later and wants it to
 // end within two seconds without having used the processor meanwhile.
-func whileFaulty(t *testing.T, h *lab.Host, spoil func(*lab.Host) error, run func(context.Context) (*result.Report, error)) (rep *result.Report, err error) {
+func whileFaulty(t *testing.T, h *lab.Host, spoil func(*lab.Host) error, run func(context.Context, Observer) (*result.Report, error)) (rep *result.Report, err error) {
 	t.Helper()
+	open := started{make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		rep, err = run(ctx)
+		rep, err = run(ctx, open)
 	}()
+	select {
+	case <-open.once:
+	case <-done:
+		t.Fatalf("the test did not begin: %v", err)
+	}
 	time.Sleep(500 * time.Millisecond)
 	if err := spoil(h); err != nil {
 		t.Fatal(err)
@@ -135,7 +141,7 @@ func whileFaulty(t *testing.T, h *lab.Host, spoil func(*lab.Host) error, run fun
 	return rep, err
 }
 
-func sendFor(ctx context.Context, l *lab.Lab, path string) (*result.Report, error) {
+func sendFor(ctx context.Context, l *lab.Lab, path string, o Observer) (*result.Report, error) {
 	var rep *result.Report
 	err := l.A().Do(func() error {
 		rate, err := units.ParseRate("1kpps")
@@ -153,7 +159,7 @@ func sendFor(ctx context.Context, l *lab.Lab, path string) (*result.Report, erro
 			return err
 		}
 		p.Interval = 100 * time.Millisecond
-		rep, err = Send(ctx, p, "test", deaf{})
+		rep, err = Send(ctx, p, "test", o)
 		return err
 	})
 	return rep, err

@@ -253,13 +253,13 @@ func TestAReplaySurvivesItsInterface(t *testing.T) {
 	check(t, err)
 	defer l.Close()
 	file, _ := draw(t, sketch{payload: 100})
-	rep, err := whileFaulty(t, l.A(), func(h *lab.Host) error { return h.SetUp(h.Interface, false) }, func(ctx context.Context) (rep *result.Report, err error) {
+	rep, err := whileFaulty(t, l.A(), func(h *lab.Host) error { return h.SetUp(h.Interface, false) }, func(ctx context.Context, o Observer) (rep *result.Report, err error) {
 		err = l.A().Do(func() error {
 			p, err := plan.ResolveReplay(plan.ReplayRequest{File: file, Iface: l.A().Interface, Rate: mustRate(t, "1kpps")})
 			if err != nil {
 				return err
 			}
-			rep, err = Replay(ctx, p, "test", deaf{})
+			rep, err = Replay(ctx, p, "test", o)
 			return err
 		})
 		return rep, err
