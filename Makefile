@@ -30,13 +30,18 @@ deps:
 PURE  := ./gen/frame ./gen/pace ./internal/cadence ./internal/iperf2 ./internal/probe ./internal/units ./rx/track
 HEAVY := Alloc|Bounded|Load|Many|Million|Model|Most|Tshark
 
-# Packages that test whole programs: the race detector holds what these are made of.
-WHOLE := /internal/(cli|conformance)$$
+# Packages that test whole programs, or whole tests of both ends, without the race
+# detector: it holds what these are made of, and of sessions those with the most
+# goroutines.
+WHOLE := /internal/(cli|conformance|session)$$
+RACY  := Threads|Intervals|IPerf2Client
 
 test: deps $(BIN)
 	@{ CGO_ENABLED=1 $(GO) test -race -json -p 1 -parallel 8 -timeout 10m $$($(GO) list ./... | grep -vE '$(WHOLE)') ; \
+	   CGO_ENABLED=1 $(GO) test -race -json -parallel 8 -run '$(RACY)' ./internal/session ; \
 	   $(GO) test -json -p 1 -parallel 8 -timeout 10m $$($(GO) list ./... | grep -E '$(WHOLE)') ; \
 	   $(GO) test -json -p 1 -timeout 10m -run 'Alloc' ./... ; \
+	   echo '{"Action":"once"}' ; \
 	   GOARCH=arm64 $(GO) test -json -exec qemu-aarch64-static -skip '$(HEAVY)' $(PURE) ; \
 	   GOARCH=arm $(GO) test -json -exec qemu-arm-static -skip '$(HEAVY)' $(PURE) ; \
 	   GOARCH=386 $(GO) test -json -p 1 $(PURE) ./internal/linux ./internal/tcp ; \
