@@ -180,6 +180,7 @@ func labTrial(ctx context.Context, l *lab.Lab, v6 bool, rx, version string, send
 		if err != nil {
 			return err
 		}
+		p.Unwatched = true
 		r.sent, err = session.Send(ctx, p, version, quiet{})
 		return err
 	})

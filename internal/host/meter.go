@@ -11,9 +11,12 @@ import (
 
 // A Flow says which packets are a test's, to tell their drops from others'.
 type Flow struct {
-	To    netip.AddrPort // where its datagrams go; an unspecified address for any
-	Ports int            // in a row from To's on; 0 for that one alone
-	Magic uint16         // first 16 bits of their payload; 0 for any
+	// Unwatched leaves the kernel's drops uncounted: to count them costs much where a
+	// path drops each packet by design, once it has counted it.
+	Unwatched bool
+	To        netip.AddrPort // where its datagrams go; an unspecified address for any
+	Ports     int            // in a row from To's on; 0 for that one alone
+	Magic     uint16         // first 16 bits of their payload; 0 for any
 }
 
 // A Meter reads what this host counts while a test runs. What it opens stays in

@@ -53,6 +53,9 @@ func open(ifindex int, flows []Flow) source {
 // watchDrops counts the kernel's drops of a flow in this thread's namespace; nil
 // where that can't be done.
 func watchDrops(flow Flow) *bpf.Drops {
+	if flow.Unwatched {
+		return nil
+	}
 	var ns unix.Stat_t
 	if err := unix.Stat("/proc/thread-self/ns/net", &ns); err != nil {
 		return nil

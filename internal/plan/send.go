@@ -90,6 +90,7 @@ type Send struct {
 	Report    result.Config // what the report says of it
 	Warnings  []string
 	Warmup    bool          // see SendRequest
+	Unwatched bool          // a trial of speed on this machine: see host.Flow
 	PerFlow   bool          // intervals tell of each flow, too; for packets of one size
 	Interval  time.Duration // between lines of the report, set by the caller; 0 for none
 	Omit      time.Duration // at the start, which no total holds; set by a coordinated test

@@ -94,7 +94,9 @@ func (s *sending) describe(c *result.Config) error {
 // flow is where the packets go.
 func (s *sending) flow() host.Flow {
 	to, _ := netip.ParseAddrPort(s.plan.Report.Destination)
-	return flow(to, s.plan.Config.Template.Headers.DstPorts, s.plan.Config.Template.Stamper.Format)
+	f := flow(to, s.plan.Config.Template.Headers.DstPorts, s.plan.Config.Template.Stamper.Format)
+	f.Unwatched = s.plan.Unwatched
+	return f
 }
 
 // socket is what the path says of itself.

@@ -53,7 +53,9 @@ func (r *receiving) flow() host.Flow {
 	if s := r.plan.Config.Sockets; len(s) > 0 { // a client's are in a row, a server's are one
 		ports += int(localPort(s[len(s)-1])) - int(localPort(s[0]))
 	}
-	return flow(r.plan.Config.Local, ports, r.plan.Track.Format)
+	f := flow(r.plan.Config.Local, ports, r.plan.Track.Format)
+	f.Unwatched = r.plan.Path.InKernel
+	return f
 }
 
 // flows are those of a test's legs, as far as they have packets.
