@@ -24,6 +24,7 @@ type Ticks struct {
 	Since time.Time     // the start; its zero value stands for the first arrival
 	Every time.Duration // after the start; 0 for never
 	Omit  time.Duration // after it there is a tick, too, and the others begin anew from there
+	Began func()        // called at the first arrival where that is the start; may be nil
 }
 
 // first is the first tick after a start.
@@ -128,6 +129,9 @@ func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ti
 		}
 		if ticks.Since.IsZero() && t.Started() {
 			next = ticks.first(fromMonotonic(t.Totals().First, now))
+			if ticks.Began != nil {
+				ticks.Began()
+			}
 		}
 		for !next.IsZero() && ended.IsZero() && !now.Before(next) {
 			tick()

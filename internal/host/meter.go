@@ -47,8 +47,9 @@ type quota struct {
 }
 
 // OpenMeter begins to count on this host and one of its interfaces; ifindex 0
-// stands for none. Of a test's flows, one each direction, it counts the drops. What this host or this process's privileges do not let it
-// read is absent from the result. Reading costs less than a millisecond.
+// stands for none. Of a test's flows, one each direction, it counts the drops. What
+// this host or this process's privileges do not let it read is absent from the
+// result. Reading costs less than a millisecond.
 func OpenMeter(ifindex int, flows ...Flow) *Meter {
 	m := &Meter{source: open(ifindex, flows)}
 	m.first = m.source.read()
@@ -68,6 +69,14 @@ func (m *Meter) Lap() *result.Host {
 		maps.DeleteFunc(h.NIC.Counters, still)
 	}
 	return h
+}
+
+// Began says that the test's work begins only now: what the processor did since the
+// meter was opened, while nothing came, is left out of the next lap and of the total.
+func (m *Meter) Began() {
+	if cpu, err := ReadCPU(); err == nil {
+		m.first.cpu, m.last.cpu = cpu, cpu
+	}
 }
 
 // Worked says that the test's work is done: what the processor does from now on,

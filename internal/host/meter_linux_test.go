@@ -145,3 +145,19 @@ func TestMeterOutlivesItsInterface(t *testing.T) {
 		t.Errorf("got %+v with interface %+v, want eth0 without counters", h, h.NIC)
 	}
 }
+
+// What the processor did while nothing came is no part of a test.
+func TestMeterLeavesOutTheWait(t *testing.T) {
+	m := OpenMeter(0)
+	defer m.Close()
+	m.first.cpu.at = m.first.cpu.at.Add(-time.Hour)
+	m.last.cpu.at = m.first.cpu.at
+	m.Began()
+	for end := time.Now().Add(20 * time.Millisecond); time.Now().Before(end); {
+	}
+	for what, h := range map[string]*result.Host{"lap": m.Lap(), "total": m.Total()} {
+		if h.CPU == nil || h.CPU.Process < 0.01 {
+			t.Errorf("the %s is of the wait, too: %+v", what, h.CPU)
+		}
+	}
+}

@@ -25,6 +25,7 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 		return nil, err
 	}
 	defer c.close()
+	r.arrived = func() { c.do <- c.meter.Began }
 	rep.Warnings = append(rep.Warnings, r.notes...)
 	r.notes = nil
 	o.Started(rep)
