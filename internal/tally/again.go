@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 )
 
@@ -14,27 +15,47 @@ const mostAgain = 8
 // A second chance is for tests that failed, but not for what a second run can't
 // clear: a build, a package that broke off, a skip, a data race.
 type second struct {
-	tests  []string // package and test, in the order in which they failed
+	tests  []failed // those whose subtests did not fail, in the order in which they failed
+	events int      // tests that failed, and their parents
 	over   bool     // later failures are of other processors, whose tests only compute
 	barred bool
 }
 
-// failed takes note of a failure, of which a test's parents fail, too.
+// A failed test has the name that go test gives it, subtests after slashes.
+type failed struct{ pkg, test string }
+
+func (f failed) String() string { return f.pkg + " " + f.test }
+
+// pattern is what go test -run takes for this test alone. The parents of a subtest
+// run, too, but for their other subtests.
+func (f failed) pattern() string {
+	parts := strings.Split(f.test, "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// failed takes note of a failure. That of a subtest comes before its parents'.
 func (s *second) failed(e event, output string) {
 	switch {
 	case s.over || e.Action != "fail" || strings.Contains(output, "DATA RACE") || strings.Contains(output, "panic:"):
 		s.barred = true
 	case e.Test == "":
-		s.barred = s.barred || !s.has(e.Package)
-	case !strings.Contains(e.Test, "/"):
-		s.tests = append(s.tests, e.Package+" "+e.Test)
+		s.barred = s.barred || !s.has(e.Package, "")
+	default:
+		s.events++
+		if !s.has(e.Package, e.Test+"/") {
+			s.tests = append(s.tests, failed{e.Package, e.Test})
+		}
 	}
 }
 
-// has reports whether a test of a package failed: else the package broke off.
-func (s *second) has(pkg string) bool {
-	for _, t := range s.tests {
-		if strings.HasPrefix(t, pkg+" ") {
+// has reports whether a test of a package failed whose name begins so: where none
+// did, a package that failed broke off.
+func (s *second) has(pkg, prefix string) bool {
+	for _, f := range s.tests {
+		if f.pkg == pkg && strings.HasPrefix(f.test, prefix) {
 			return true
 		}
 	}
@@ -46,15 +67,14 @@ func (s *second) passes() bool {
 	if s.barred || len(s.tests) == 0 || len(s.tests) > mostAgain {
 		return false
 	}
-	for _, t := range s.tests {
-		pkg, test, _ := strings.Cut(t, " ")
-		cmd := exec.Command("go", "test", "-count=1", "-timeout=8m", "-run", "^"+test+"$", pkg)
+	for _, f := range s.tests {
+		cmd := exec.Command("go", "test", "-count=1", "-timeout=8m", "-run", f.pattern(), f.pkg)
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {
-			fmt.Printf("FAIL  %s, run again alone: %v\n", t, err)
+			fmt.Printf("FAIL  %v, run again alone: %v\n", f, err)
 			return false
 		}
-		fmt.Printf("again %s: passed when it was run alone\n", t)
+		fmt.Printf("again %v: passed when it was run alone\n", f)
 	}
 	return true
 }
