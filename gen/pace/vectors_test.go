@@ -42,10 +42,13 @@ func TestScheduleVectors(t *testing.T) {
 		case "rate_from_stamps":
 			t.Run(v.ID, func(t *testing.T) { rateVector(t, v.Input, v.Expect) })
 			ran++
+		case "inter_burst_gap":
+			t.Run(v.ID, func(t *testing.T) { burstVector(t, v.Input, v.Expect) })
+			ran++
 		}
 	}
-	if ran != 2 {
-		t.Errorf("ran %d vectors, want 2", ran)
+	if ran != 3 {
+		t.Errorf("ran %d vectors, want 3", ran)
 	}
 }
 
@@ -115,5 +118,40 @@ func rateVector(t *testing.T, input, expect json.RawMessage) {
 	}
 	if span := float64(in.LastNS-in.FirstNS) / 1e9; float64(s.Packets)/span != want.Wrong {
 		t.Errorf("the vector's wrong rate is not %g", want.Wrong)
+	}
+}
+
+// burstVector asks for a share of a link's rate in bursts, and how long the link is
+// silent between the last bit of one and the first of the next.
+func burstVector(t *testing.T, input, expect json.RawMessage) {
+	var in struct {
+		Frame   uint64 `json:"frame_bytes"`
+		Load    uint64 `json:"load_percent"`
+		Burst   int    `json:"burst"`
+		LinkBps uint64 `json:"link_bps"`
+	}
+	var want struct {
+		GapUS float64 `json:"ibg_us"`
+	}
+	strict(t, input, &in)
+	strict(t, expect, &want)
+	const preamble, silence = 8, 12 // bytes of each frame on the wire (IEEE 802.3)
+	cost := 8 * (in.Frame + preamble + silence)
+	p := NewPacer(Schedule{
+		Costs: []uint64{cost}, Sizes: []int{int(in.Frame)}, Flows: 1, Burst: in.Burst,
+		MicroRate: in.LinkBps * in.Load / 100 * microsPerUnit,
+	}, 0)
+	var due [2]int64
+	for i := range due {
+		b, _, ok := p.Next(math.MaxInt64 / 2)
+		if !ok || b.N != in.Burst {
+			t.Fatalf("burst %d has %d packets, want %d", i, b.N, in.Burst)
+		}
+		due[i] = int64(b.Due)
+		p.Sent(b, b.N, int64(b.Due))
+	}
+	lasts := (float64(in.Burst)*float64(cost) - 8*silence) / float64(in.LinkBps)
+	if got := float64(due[1]-due[0])/1e3 - 1e6*lasts; math.Abs(got-want.GapUS) > 1e-6 {
+		t.Errorf("%g us of silence, want %g", got, want.GapUS)
 	}
 }
