@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// finPatience is how long a client repeats its FIN, as the stock one does.
+	// finPatience is how long a client repeats its FIN, as the stock one does; it does
+	// so ever less often, as a stock server that is slow to begin minds more than nine.
 	finPatience = 2 * time.Second
 	// answerPatience is how long a stock server waits after each FIN for the next.
 	answerPatience = 250 * time.Millisecond
@@ -25,12 +26,12 @@ const (
 )
 
 // awaitReport waits on the socket of a flow for the server's report, and repeats
-// the FIN until it is there. fin makes the FIN of a try.
+// the FIN until it is there. fin makes the FIN of a try, of which so many have left.
 func awaitReport(ctx context.Context, conn *net.UDPConn, fin func(try int) []byte, try int) (*iperf2.Report, error) {
 	begun, b := time.Now(), make([]byte, 1<<16)
 	var garbage, refused int
-	for ; time.Since(begun) < finPatience && ctx.Err() == nil; try++ {
-		for again := time.Now().Add(finGap); ; {
+	for gap := finGap; time.Since(begun) < finPatience && ctx.Err() == nil; gap = min(2*gap, answerPatience) {
+		for again := time.Now().Add(gap); ; {
 			if err := conn.SetReadDeadline(again); err != nil {
 				return nil, err
 			}
@@ -54,6 +55,7 @@ func awaitReport(ctx context.Context, conn *net.UDPConn, fin func(try int) []byt
 		if _, err := conn.Write(fin(try)); err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
 			return nil, fmt.Errorf("tell the server the end: %w", err)
 		}
+		try++
 	}
 	heard := "it answered nothing"
 	switch {
