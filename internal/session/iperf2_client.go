@@ -13,7 +13,6 @@ import (
 	"linerate/internal/linux"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
-	"linerate/internal/result"
 	"linerate/internal/units"
 )
 
@@ -173,7 +172,7 @@ func (t *iperf2UDP) toServer(ctx context.Context, p *plan.Send, q IPerf2Request,
 			return err
 		}
 		defer server.Close()
-		if err := t.receive(server.Conn, server.count); err != nil {
+		if err := t.receiveFlow(server); err != nil {
 			return err
 		}
 	}
@@ -181,9 +180,7 @@ func (t *iperf2UDP) toServer(ctx context.Context, p *plan.Send, q IPerf2Request,
 	o.Started(t.rep)
 	err = t.run(ctx)
 	o.Ended(t.rep)
-	if server != nil {
-		t.linger(ctx, server, t.rep.Reverse.Receiver)
-	}
+	t.linger(ctx)
 	if err == nil && t.settings.Mode == iperf2.Tradeoff {
 		err = t.tradeoff(ctx, back, flows[0], o)
 	}
@@ -222,21 +219,14 @@ func (t *iperf2UDP) tradeoff(ctx context.Context, back *IPerf2Listener, flow *ne
 		return err
 	}
 	defer f.Close()
-	if err := second.receive(f.Conn, f.count); err != nil {
+	if err := second.receiveFlow(f); err != nil {
 		return err
 	}
 	o.Started(second.rep)
 	err = second.run(ctx)
 	o.Ended(second.rep)
-	second.linger(ctx, f, second.rep.Receiver)
+	second.linger(ctx)
 	return err
-}
-
-// linger answers the server's FINs until it is satisfied.
-func (t *iperf2UDP) linger(ctx context.Context, f *IPerf2Flow, r *result.Receiver) {
-	if a := t.answer(f, r); a != nil {
-		answerFINs(ctx, f.Conn, a)
-	}
 }
 
 // fromServer asks for data and counts it.

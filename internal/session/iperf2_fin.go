@@ -15,20 +15,23 @@ import (
 )
 
 const (
-	// finPatience is how long a client repeats its FIN, as the stock one does.
+	// finPatience is how long a client repeats its FIN, as the stock one does; it does
+	// so ever less often, as a stock server that is slow to begin minds more than nine.
 	finPatience = 2 * time.Second
+	// answerPatience is how long a stock server waits after each FIN for the next.
+	answerPatience = 250 * time.Millisecond
 	// finQuiet is how long no FIN has to come for the client to have its report: one
 	// of 2.0 repeats it every 250 ms.
 	finQuiet = 500 * time.Millisecond
 )
 
 // awaitReport waits on the socket of a flow for the server's report, and repeats
-// the FIN until it is there. fin makes the FIN of a try.
+// the FIN until it is there. fin makes the FIN of a try, of which so many have left.
 func awaitReport(ctx context.Context, conn *net.UDPConn, fin func(try int) []byte, try int) (*iperf2.Report, error) {
 	begun, b := time.Now(), make([]byte, 1<<16)
 	var garbage, refused int
-	for ; time.Since(begun) < finPatience && ctx.Err() == nil; try++ {
-		for again := time.Now().Add(finGap); ; {
+	for gap := finGap; time.Since(begun) < finPatience && ctx.Err() == nil; gap = min(2*gap, answerPatience) {
+		for again := time.Now().Add(gap); ; {
 			if err := conn.SetReadDeadline(again); err != nil {
 				return nil, err
 			}
@@ -44,6 +47,7 @@ func awaitReport(ctx context.Context, conn *net.UDPConn, fin func(try int) []byt
 				return nil, fmt.Errorf("wait for the server's report: %w", err)
 			}
 			if r, err := iperf2.ParseReport(b[:n]); err == nil {
+				hearOut(conn, try-garbage-1)
 				return r, nil
 			}
 			garbage++
@@ -51,6 +55,7 @@ func awaitReport(ctx context.Context, conn *net.UDPConn, fin func(try int) []byt
 		if _, err := conn.Write(fin(try)); err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
 			return nil, fmt.Errorf("tell the server the end: %w", err)
 		}
+		try++
 	}
 	heard := "it answered nothing"
 	switch {
@@ -61,6 +66,19 @@ func awaitReport(ctx context.Context, conn *net.UDPConn, fin func(try int) []byt
 	}
 	return nil, &plan.PeerError{Err: fmt.Errorf("no report from %v, which was told the end %d times in %.1f s: %s",
 		conn.RemoteAddr(), try, time.Since(begun).Seconds(), heard)}
+}
+
+// hearOut takes the answers that are still to come once the report is there. A
+// stock server answers every FIN, and complains of a client that has gone by then.
+func hearOut(conn *net.UDPConn, answers int) {
+	if conn.SetReadDeadline(time.Now().Add(answerPatience)) != nil {
+		return
+	}
+	for range answers {
+		if _, err := conn.Read(make([]byte, 1)); err != nil {
+			return // of an answer or a FIN that was lost, too
+		}
+	}
 }
 
 // answerFINs answers those of a flow that was counted, until none has come for a

@@ -1,11 +1,13 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -176,6 +178,61 @@ func TestIPerf2ClientOfOldServers(t *testing.T) {
 			t.Errorf("layout %d: %d bytes, %+v", layout, r.PayloadBytes, r.ArrivedPackets)
 		}
 	}
+}
+
+// A client stays until each of its FINs is answered: a stock server complains of one
+// that does not.
+func TestIPerf2ClientHearsEveryAnswer(t *testing.T) {
+	t.Parallel()
+	l, err := lab.New(lab.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var server *net.UDPConn
+	check(t, l.B().Do(func() (err error) {
+		server, err = net.ListenUDP("udp", &net.UDPAddr{Port: 5001})
+		return err
+	}))
+	defer server.Close()
+	served := make(chan error, 1)
+	go func() { served <- answerLate(server, finPerFlow) }()
+	testIPerf2(t, l, IPerf2Request{Send: plan.SendRequest{Path: "udp", Payload: 1000, Rate: mustRate(t, "5kpps"), Count: 50}})
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	var icmp []byte
+	check(t, l.A().Do(func() (err error) {
+		icmp, err = os.ReadFile("/proc/thread-self/net/snmp")
+		return err
+	}))
+	if bytes.Contains(icmp, []byte("OutType3")) {
+		t.Error("the client was gone: its host says that its port is unreachable")
+	}
+}
+
+// answerLate answers so many FINs of a client, all but the first late.
+func answerLate(server *net.UDPConn, fins int) error {
+	answers := iperf2.NewAnswers(&iperf2.Report{Datagrams: 51}, iperf2.Layout21, 1<<20)
+	b := make([]byte, 2000)
+	for answered := 0; answered < fins; {
+		n, from, err := server.ReadFromUDPAddrPort(b)
+		if err != nil {
+			return err
+		}
+		answer := answers.To(b[:n])
+		if answer == nil {
+			continue
+		}
+		if answered > 0 {
+			time.Sleep(3 * finGap)
+		}
+		if _, err := server.WriteToUDPAddrPort(answer, from); err != nil {
+			return err
+		}
+		answered++
+	}
+	return nil
 }
 
 // A group is received by whoever joined it, for one source if that was asked for,

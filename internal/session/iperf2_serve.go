@@ -46,7 +46,7 @@ func ServeIPerf2(ctx context.Context, f *IPerf2Flow, opts IPerf2Options, o Serve
 	}
 	defer t.close()
 	if s.Mode != iperf2.Reverse {
-		err = t.receive(f.Conn, f.count)
+		err = t.receiveFlow(f)
 	}
 	if err == nil {
 		switch s.Mode {
@@ -68,14 +68,11 @@ func ServeIPerf2(ctx context.Context, f *IPerf2Flow, opts IPerf2Options, o Serve
 	if !t.in.isTest() {
 		return err
 	}
-	answers := t.answer(f, t.rep.Receiver)
 	o.Ended(t.rep)
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		if answers != nil {
-			answerFINs(ctx, f.Conn, answers)
-		}
+		t.linger(ctx)
 	}()
 	if err == nil && s.Mode == iperf2.Tradeoff {
 		err = tradeBack(ctx, f.from.Addr(), s, opts, o)

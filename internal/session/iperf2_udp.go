@@ -48,6 +48,8 @@ type iperf2UDP struct {
 	server   bool
 
 	in      *iperf2Receiving // nil where nothing comes
+	flow    *IPerf2Flow      // what comes; nil where it does on a socket of out
+	answers *iperf2.Answers  // to the FINs of flow; nil where there are none
 	out     *sending         // nil where nothing leaves
 	sockets []*net.UDPConn   // of out, where its flows are its own and reported on
 }
@@ -87,6 +89,12 @@ func directionOf(m iperf2.Mode) string {
 		return bidir
 	}
 	return forward
+}
+
+// receiveFlow prepares to count a flow and to report to who sends it.
+func (t *iperf2UDP) receiveFlow(f *IPerf2Flow) error {
+	t.flow = f
+	return t.receive(f.Conn, f.count)
 }
 
 // receive prepares to count what comes on a socket. strays hands over what of it
@@ -151,6 +159,7 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 	if t.in != nil {
 		way, unsettled := &ways[inAt], error(nil)
 		way.Receiver, unsettled = t.in.settle(func(iv result.Interval) { t.board.add(inAt, iv) })
+		t.answer(way.Receiver) // first, as the client has not long to wait
 		here, unknown := t.end(t.in, nil)
 		_, unbalanced := t.judge(way, nil, here)
 		err = errors.Join(err, unsettled, unknown, unbalanced)
@@ -272,21 +281,28 @@ func finOf(p *plan.Send, sent uint64) func(try int) []byte {
 	}
 }
 
-// answer reports to the other end on a flow of its own that ended; what comes back
-// answers the FINs that still come. It is nil where none is to be answered.
-func (t *iperf2UDP) answer(f *IPerf2Flow, r *result.Receiver) *iperf2.Answers {
-	if t.in.outcome.Reason != rx.Finished || !t.settings.AcksFIN() || isGroup(f.Conn.LocalAddr()) {
-		return nil
+// answer reports to who sent the flow, and makes the answers to the FINs that still
+// come of it.
+func (t *iperf2UDP) answer(r *result.Receiver) {
+	f := t.flow
+	if f == nil || t.in.outcome.Reason != rx.Finished || !t.settings.AcksFIN() || isGroup(f.Conn.LocalAddr()) {
+		return
 	}
 	size := t.settings.Size
 	if size == 0 && r.Packets > 0 {
 		size = int(r.PayloadBytes / r.Packets)
 	}
-	a := iperf2.NewAnswers(serverReport(r, size), iperf2.LayoutOf(f.First), r.PayloadBytes+uint64(size))
-	if first := a.First(); first != nil {
+	t.answers = iperf2.NewAnswers(serverReport(r, size), iperf2.LayoutOf(f.First), r.PayloadBytes+uint64(size))
+	if first := t.answers.First(); first != nil {
 		_, _ = f.Conn.Write(first) // one that has gone needs no answer
 	}
-	return a
+}
+
+// linger answers the FINs that still come until the other end is satisfied.
+func (t *iperf2UDP) linger(ctx context.Context) {
+	if t.answers != nil {
+		answerFINs(ctx, t.flow.Conn, t.answers)
+	}
 }
 
 func (t *iperf2UDP) close() {
