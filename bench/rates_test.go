@@ -135,6 +135,40 @@ func TestSweepOfASimulatedWire(t *testing.T) {
 	}
 }
 
+// A peer that is gone can't be reached if nobody ever was there, and breaks off what
+// was begun: at the sizes that follow, too, and by every command.
+func TestOnlyAPeerThatNeverWasThereCantBeReached(t *testing.T) {
+	none := func(*result.Report, time.Duration) {}
+	quiet := func(string) {}
+	top := units.Rate{Unit: units.Packets, Micro: 10_000 * units.MicrosPerUnit}
+	forward := 9000
+	for name, run := range map[string]func(Runner) error{
+		"search": func(r Runner) error {
+			c := &Search{Run: r, Frames: []int{64, 1518}, Most: top, Method: MLRsearch, Trial: 10 * time.Millisecond, Started: none, Progress: quiet}
+			_, err := c.Search(context.Background())
+			return err
+		},
+		"sweep": func(r Runner) error {
+			c := &Sweep{Run: r, Frames: []int{64, 1518}, Most: top, Percent: 10, Trial: 10 * time.Millisecond, Started: none, Progress: quiet}
+			_, err := c.Sweep(context.Background())
+			return err
+		},
+		"mtu": func(r Runner) error {
+			c := &Loads{Run: r, Frames: []int{64, 512, 1518, 9018}, Rate: top, Trial: 10 * time.Millisecond, Progress: quiet}
+			return c.Loss(context.Background(), &result.Report{Results: []result.Row{{MTU: &result.MTU{Forward: &forward}}}})
+		},
+	} {
+		for breaks := 1; breaks <= 4; breaks++ {
+			w := &wire{fastest: 20_000, capacity: 20_000, breaks: breaks}
+			err := run(w.run)
+			var peer *plan.PeerError
+			if gone := errors.As(err, &peer); err == nil || gone != (breaks == 1) {
+				t.Errorf("%s: trial %d failed: %v", name, breaks, err)
+			}
+		}
+	}
+}
+
 // A receiver that did not hear how much was sent can't be believed.
 func TestATrialWithoutTheSendersCountIsRefused(t *testing.T) {
 	w := &wire{fastest: 1000, capacity: 1000}

@@ -59,8 +59,9 @@ func (c *Search) Search(ctx context.Context) (*result.Report, error) {
 	}
 	c.Started(rep, time.Duration(len(c.Frames))*each)
 	clock := newClock(c.Progress, len(c.Frames), each)
+	run := c.Run.series()
 	for i, frame := range c.Frames {
-		o := &offers{run: c.Run, frame: frame, settle: c.settle(), before: clock.show(i)}
+		o := &offers{run: run, frame: frame, settle: c.settle(), before: clock.show(i)}
 		err := c.size(ctx, o, rep)
 		if err != nil {
 			return broken(ctx, rep, fmt.Errorf("%d-byte frames: %w", frame, err))
