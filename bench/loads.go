@@ -32,12 +32,12 @@ func (l *Loads) Loss(ctx context.Context, rep *result.Report) error {
 			continue
 		}
 		l.Progress(fmt.Sprintf("%d-byte frames at %v", frame, l.Rate))
-		r, err := run(ctx, Offer{frame, l.Rate, l.Trial})
+		r, err := run(ctx, Offer{Frame: frame, Rate: l.Rate, Duration: l.Trial})
 		if err != nil {
 			_, err = broken(ctx, rep, fmt.Errorf("%d-byte frames: %w", frame, err))
 			return err
 		}
-		t := judge(Offer{frame, units.Rate{}, l.Trial}, r)
+		t := judge(Offer{Frame: frame, Duration: l.Trial}, r)
 		if rate := r.Config.RatePps; rate > 0 {
 			t.Offered.PPS = rate
 		}

@@ -17,7 +17,7 @@ import (
 // inLab runs trials between the hosts of a lab by a path.
 func inLab(l *lab.Lab, path string) Runner {
 	return func(ctx context.Context, o Offer) (*result.Report, error) {
-		r, err := labTrial(ctx, l, false, "packet", "test", plan.SendRequest{Rate: o.Rate, Frame: o.Frame, Duration: o.Duration, Path: path})
+		r, err := labTrial(ctx, l, false, "packet", "test", plan.SendRequest{Rate: o.Rate, Frame: o.Frame, Duration: o.Duration, Count: o.Count, Path: path})
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +34,7 @@ func carried(t testing.TB, l *lab.Lab, frame int, bps float64) float64 {
 	rate := units.Rate{Unit: units.Packets, Micro: uint64(1.5 * bps / float64(8*frame) * 1e6)}
 	const windows, window = 12, 250 * time.Millisecond
 	go func() {
-		_, err := inLab(l, "udp")(context.Background(), Offer{frame, rate, (windows + 3) * window})
+		_, err := inLab(l, "udp")(context.Background(), Offer{Frame: frame, Rate: rate, Duration: (windows + 3) * window})
 		done <- err
 	}()
 	time.Sleep(2 * window) // past the burst that passes at first
