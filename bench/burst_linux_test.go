@@ -18,7 +18,7 @@ func TestTheLongestBurstFillsTheQueue(t *testing.T) {
 	defer l.Close()
 	capacity := 20e6 / (8 * frame) // packets/s
 	c := &Search{Trial: 100 * time.Millisecond, Repeats: 1}
-	o := &offers{run: inLab(l, "packet"), frame: 1518, settle: c.settle(), before: func(Offer) {}}
+	o := &offers{run: inLab(l, false, "packet"), frame: 1518, settle: c.settle(), before: func(Offer) {}}
 	f := &result.Found{PPS: &capacity}
 	check(t, c.backToBack(context.Background(), o, f, loadOf(5*capacity)))
 	if got := f.BackToBack.BufferFrames; got < 0.9*(queue+bucket) || got > 1.1*(queue+bucket) {
