@@ -26,15 +26,23 @@ type Way struct {
 	SpeedBps uint64 // of the interface it leaves by; 0 if unknown
 }
 
+// tripsPerSecond are the round trips of a trial that measures them: too few to be a
+// load.
+const tripsPerSecond = 100
+
 // request is what a trial asks of a coordinated test.
 func (p *Peer) request(o Offer) plan.TestRequest {
-	return plan.TestRequest{
+	r := plan.TestRequest{
 		SendRequest: plan.SendRequest{
 			Host: p.Host, Port: p.Port, V4: p.V4, V6: p.V6, Bind: p.Bind, Iface: p.Iface, Path: p.Path, NoGSO: p.NoGSO,
-			Rate: o.Rate, Frame: o.Frame, Duration: o.Duration, Flows: 1, Window: 4 << 20, Pattern: ramp,
+			Rate: o.Rate, Frame: o.Frame, Duration: o.Duration, Count: o.Count, Flows: 1, Window: 4 << 20, Pattern: ramp,
 		},
 		RX: p.RX, PatternName: "ramp",
 	}
+	if o.Trips {
+		r.RTT = tripsPerSecond
+	}
+	return r
 }
 
 // Way finds the way to the peer by planning a trial: what can't run is refused

@@ -26,20 +26,18 @@ const etherOverhead = 18
 // pass whole, by the row of the ladder, are left out. What was measured until an
 // error comes back with it.
 func (l *Loads) Loss(ctx context.Context, rep *result.Report) error {
+	run := l.Run.series()
 	for _, frame := range l.Frames {
 		if m := rep.Results[0].MTU; m.Forward == nil || frame-etherOverhead > *m.Forward {
 			continue
 		}
 		l.Progress(fmt.Sprintf("%d-byte frames at %v", frame, l.Rate))
-		r, err := l.Run(ctx, Offer{frame, l.Rate, l.Trial})
-		if err == nil {
-			err = whole(r)
-		}
+		r, err := run(ctx, Offer{Frame: frame, Rate: l.Rate, Duration: l.Trial})
 		if err != nil {
 			_, err = broken(ctx, rep, fmt.Errorf("%d-byte frames: %w", frame, err))
 			return err
 		}
-		t := judge(Offer{frame, units.Rate{}, l.Trial}, r)
+		t := judge(Offer{Frame: frame, Duration: l.Trial}, r)
 		if rate := r.Config.RatePps; rate > 0 {
 			t.Offered.PPS = rate
 		}

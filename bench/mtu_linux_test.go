@@ -12,7 +12,7 @@ import (
 )
 
 // in runs a command of a test in a host.
-func in(t *testing.T, h *lab.Host, args ...string) {
+func in(t testing.TB, h *lab.Host, args ...string) {
 	t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)
 	if err := h.Run(cmd); err != nil {

@@ -18,11 +18,17 @@ type Offer struct {
 	Frame    int        // bytes with FCS
 	Rate     units.Rate // in packets, or as fast as possible
 	Duration time.Duration
+	Count    uint64 // packets that end it, in place of Duration
+	Trips    bool   // measures round trips, too: only linerate serve can
 }
 
-// A Runner runs one trial. Its report has the config and both ends' account, the
-// receiver's with the sender's count.
-type Runner func(context.Context, Offer) (*result.Report, error)
+// seconds is how long it lasts.
+func (o Offer) seconds() float64 {
+	if o.Count > 0 {
+		return float64(o.Count) * units.MicrosPerUnit / float64(o.Rate.Micro)
+	}
+	return o.Duration.Seconds()
+}
 
 const (
 	// Loads of a search are in packets in 1000 s: fine enough for the slowest link.
@@ -53,6 +59,7 @@ type offers struct {
 	frame  int
 	settle time.Duration // pause after each trial
 	before func(Offer)   // told of each
+	burst  units.Rate    // of bursts, where a load is their length in frames; zero where it is a rate
 
 	trials  []result.Trial   // all that ran, in order
 	reports []*result.Report // of those that count, in the order of history
@@ -73,6 +80,14 @@ func lengthOf(load uint64, asked time.Duration) time.Duration {
 	return max(asked, min(need, longestForFrames))
 }
 
+// offer is what a step asks for.
+func (o *offers) offer(step search.Step) Offer {
+	if o.burst != (units.Rate{}) {
+		return Offer{Frame: o.frame, Rate: o.burst, Count: step.Load}
+	}
+	return Offer{Frame: o.frame, Rate: rateOf(step.Load), Duration: lengthOf(step.Load, step.Duration)}
+}
+
 // strategy runs a strategy to its end.
 func (o *offers) strategy(ctx context.Context, s search.Strategy) error {
 	_, err := search.Run(s, func(step search.Step) (search.Trial, error) { return o.trial(ctx, step) })
@@ -82,7 +97,7 @@ func (o *offers) strategy(ctx context.Context, s search.Strategy) error {
 // trial runs a step, and again where the sender was held up.
 func (o *offers) trial(ctx context.Context, step search.Step) (search.Trial, error) {
 	for again := 0; ; again++ {
-		offer := Offer{o.frame, rateOf(step.Load), lengthOf(step.Load, step.Duration)}
+		offer := o.offer(step)
 		rep, err := o.once(ctx, offer)
 		if err != nil {
 			return search.Trial{}, err
@@ -133,9 +148,6 @@ func (o *offers) once(ctx context.Context, offer Offer) (*result.Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := whole(rep); err != nil {
-		return nil, err
-	}
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -144,24 +156,12 @@ func (o *offers) once(ctx context.Context, offer Offer) (*result.Report, error) 
 	}
 }
 
-// whole refuses a report that does not tell what became of every packet.
-func whole(rep *result.Report) error {
-	s, r := rep.Sender, rep.Receiver
-	switch {
-	case s == nil || s.SentPackets == nil || s.SentPacing == nil || r == nil || r.ArrivedPackets == nil:
-		return &plan.PeerError{Err: fmt.Errorf("the peer did not say what arrived")}
-	case r.LossIsLowerBound:
-		return &plan.PeerError{Err: fmt.Errorf("the receiver was not told how many packets were sent: no end marker reached it")}
-	}
-	return nil
-}
-
 // judge says what a trial came to.
 func judge(offer Offer, rep *result.Report) result.Trial {
 	s, r := rep.Sender, rep.Receiver
 	due := s.Packets + s.Shortfall
 	t := result.Trial{Sent: s.Packets, Unique: r.Unique, Lost: r.Lost, Offered: &result.Offered{
-		PPS: float64(offer.Rate.Micro) / units.MicrosPerUnit, DurationS: offer.Duration.Seconds(), Shortfall: s.Shortfall,
+		PPS: float64(offer.Rate.Micro) / units.MicrosPerUnit, DurationS: offer.seconds(), Shortfall: s.Shortfall,
 		LossRatio: search.LossRatio(due, r.Unique),
 	}}
 	if due > 0 {
@@ -172,7 +172,7 @@ func judge(offer Offer, rep *result.Report) result.Trial {
 		return t
 	}
 	t.PPS, t.L2Bps = r.Rate.PPS, r.Rate.L2Bps
-	if s.Rate == nil || r.Lost > 0 {
+	if s.Rate == nil || r.Lost > 0 || offer.Count > 0 { // a burst is there to fill queues
 		return t
 	}
 	if less := 1 - r.Rate.PPS/s.Rate.PPS; less > queueing {
@@ -184,7 +184,7 @@ func judge(offer Offer, rep *result.Report) result.Trial {
 // fastest tries how fast this host sends frames of the size, and returns what came
 // out, in packets/s, too. It is no trial of the search.
 func (o *offers) fastest(ctx context.Context, length time.Duration) (sent, arrived float64, err error) {
-	rep, err := o.once(ctx, Offer{o.frame, units.Rate{Unit: units.Max}, length})
+	rep, err := o.once(ctx, Offer{Frame: o.frame, Rate: units.Rate{Unit: units.Max}, Duration: length})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -17,8 +17,9 @@ import (
 // and a link that carries capacity packets/s and drops the rest.
 type wire struct {
 	fastest, capacity float64
-	stalls            int // the next so many trials are held up by the sender
-	breaks            int // the trial, from 1, that fails; 0 for none
+	buffer            uint64 // frames that it holds above its capacity
+	stalls            int    // the next so many trials are held up by the sender
+	breaks            int    // the trial, from 1, that fails; 0 for none
 	trials            int
 }
 
@@ -27,14 +28,14 @@ func (w *wire) run(_ context.Context, o Offer) (*result.Report, error) {
 	if w.trials == w.breaks {
 		return nil, &plan.PeerError{Err: errors.New("the control connection broke")}
 	}
-	seconds := o.Duration.Seconds()
+	seconds := o.seconds()
 	asked := w.fastest
 	if o.Rate.Unit == units.Packets {
 		asked = float64(o.Rate.Micro) / units.MicrosPerUnit
 	}
 	due := uint64(asked * seconds)
 	sent := min(due, uint64(w.fastest*seconds))
-	carried := min(sent, uint64(math.Ceil(w.capacity*seconds)))
+	carried := min(sent, uint64(math.Ceil(w.capacity*seconds))+w.buffer)
 	pacing := &result.SentPacing{Shortfall: due - sent}
 	if w.stalls > 0 {
 		w.stalls--
@@ -89,6 +90,57 @@ func TestSearchOfASimulatedWire(t *testing.T) {
 	}
 }
 
+// On a wire with a buffer rfc2544 finds the longest burst that it takes, again and
+// again, and the delay at the rate that passed; where the highest rate passes there
+// is no burst to find.
+func TestRFC2544BeyondTheThroughput(t *testing.T) {
+	w := &wire{fastest: 1e6, capacity: 40_000, buffer: 60}
+	var lasts []Offer
+	c := &Search{
+		Run: func(ctx context.Context, o Offer) (*result.Report, error) {
+			lasts = append(lasts, o)
+			rep, err := w.run(ctx, o)
+			rep.Config.Peer = "linerate"
+			rep.Receiver.Arrivals = &result.Arrivals{DelayNS: &result.Delay{Min: 5, P50: int64(10 * len(lasts)), P99: 70, Max: 99, Clock: "same"}}
+			if o.Trips {
+				rep.RTTNS = &result.RoundTrips{Times: &result.Times{Min: 11, P50: 20, P99: 30, Max: 40}}
+			}
+			return rep, err
+		},
+		Frames: []int{512}, Most: units.Rate{Unit: units.Packets, Micro: 100_000 * units.MicrosPerUnit}, Method: RFC2544, Trial: 50 * time.Millisecond,
+		Repeats: 3, Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
+	}
+	rep, err := c.Search(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := rep.Results[0].Found
+	var runs []Offer
+	for _, o := range lasts {
+		if o.Trips {
+			runs = append(runs, o)
+		}
+	}
+	if l := f.Latency; l == nil || len(l.Runs) != 3 || len(runs) != 3 || l.DelayNS.Min != 5 || l.DelayNS.P50 != l.Runs[1].DelayNS.P50 || l.RTTNS.P99 != 30 {
+		t.Fatalf("latency %+v of %v", l, runs)
+	}
+	if pps := float64(runs[0].Rate.Micro) / units.MicrosPerUnit; math.Abs(pps / *f.PPS - 1) > 1e-3 {
+		t.Errorf("latency at %v packets/s, found %v", pps, *f.PPS)
+	}
+	b := f.BackToBack
+	const longest = 60 / (1 - 40_000.0/100_000) // what the buffer takes while the wire carries some
+	if b == nil || len(b.Bursts) != 3 || b.PPS != 100_000 || b.Min != b.Max || *b.StdDev != 0 {
+		t.Fatalf("back to back %+v", b)
+	}
+	if b.Frames > longest+2 || b.Frames < longest*(1-burstWidth)-2 || math.Abs(b.BufferFrames/60-1) > 0.05 {
+		t.Errorf("a burst of %v frames, want %v; a buffer of %v", b.Frames, longest, b.BufferFrames)
+	}
+	w.capacity = 1e6
+	if rep, err = c.Search(context.Background()); err != nil || rep.Results[0].Found.BackToBack != nil || rep.Results[0].Found.Latency == nil {
+		t.Errorf("%v, %+v", err, rep.Results[0].Found)
+	}
+}
+
 // What stops a search is said: the sender, the link, or that nothing passes.
 func TestSearchSaysWhatStoppedIt(t *testing.T) {
 	for want, w := range map[string]*wire{
@@ -132,6 +184,40 @@ func TestSweepOfASimulatedWire(t *testing.T) {
 	c.Run = w.run
 	if rep, err = c.Sweep(context.Background()); err == nil || len(rep.Results) != 2 || rep.Error == "" {
 		t.Errorf("%d rows, %v", len(rep.Results), err)
+	}
+}
+
+// A peer that is gone can't be reached if nobody ever was there, and breaks off what
+// was begun: at the sizes that follow, too, and by every command.
+func TestOnlyAPeerThatNeverWasThereCantBeReached(t *testing.T) {
+	none := func(*result.Report, time.Duration) {}
+	quiet := func(string) {}
+	top := units.Rate{Unit: units.Packets, Micro: 10_000 * units.MicrosPerUnit}
+	forward := 9000
+	for name, run := range map[string]func(Runner) error{
+		"search": func(r Runner) error {
+			c := &Search{Run: r, Frames: []int{64, 1518}, Most: top, Method: MLRsearch, Trial: 10 * time.Millisecond, Started: none, Progress: quiet}
+			_, err := c.Search(context.Background())
+			return err
+		},
+		"sweep": func(r Runner) error {
+			c := &Sweep{Run: r, Frames: []int{64, 1518}, Most: top, Percent: 10, Trial: 10 * time.Millisecond, Started: none, Progress: quiet}
+			_, err := c.Sweep(context.Background())
+			return err
+		},
+		"mtu": func(r Runner) error {
+			c := &Loads{Run: r, Frames: []int{64, 512, 1518, 9018}, Rate: top, Trial: 10 * time.Millisecond, Progress: quiet}
+			return c.Loss(context.Background(), &result.Report{Results: []result.Row{{MTU: &result.MTU{Forward: &forward}}}})
+		},
+	} {
+		for breaks := 1; breaks <= 4; breaks++ {
+			w := &wire{fastest: 20_000, capacity: 20_000, breaks: breaks}
+			err := run(w.run)
+			var peer *plan.PeerError
+			if gone := errors.As(err, &peer); err == nil || gone != (breaks == 1) {
+				t.Errorf("%s: trial %d failed: %v", name, breaks, err)
+			}
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"linerate/bench/search"
@@ -19,15 +18,18 @@ const (
 
 // A Search says what to search for: the highest rate that a path carries.
 type Search struct {
-	Run      Runner
-	Frames   []int      // bytes with FCS
-	Most     units.Rate // highest rate to try: packets, bits at a layer, or max
-	Layer    units.Layer
-	IPv6     bool
-	Method   string
-	Loss     float64       // a second goal besides no loss at all, 0..1; 0 for none
-	Trial    time.Duration // that decides
-	LineBps  uint64        // speed of the link; 0 if unknown
+	Run    Runner
+	Frames []int      // bytes with FCS
+	Most   units.Rate // highest rate to try: packets, bits at a layer, or max
+	Layer  units.Layer
+	IPv6   bool
+	Method string
+	Loss   float64       // a second goal besides no loss at all, 0..1; 0 for none
+	Trial  time.Duration // that decides
+	// Repeats is how often RFC2544 then measures latency and back-to-back frames; 0
+	// for neither.
+	Repeats  int
+	LineBps  uint64 // speed of the link; 0 if unknown
 	Version  string
 	Started  func(*result.Report, time.Duration) // with the time that it may take
 	Progress func(line string)
@@ -56,11 +58,13 @@ func (c *Search) Search(ctx context.Context) (*result.Report, error) {
 	each := time.Duration(expectedTrials) * (c.Trial + c.settle())
 	if c.Method == RFC2544 {
 		each = time.Duration(expectedTrials)*(min(c.Trial, steering)+c.settle()) + 2*c.Trial
+		each += time.Duration(c.Repeats) * (c.latencyTakes() + c.burstsTake())
 	}
 	c.Started(rep, time.Duration(len(c.Frames))*each)
 	clock := newClock(c.Progress, len(c.Frames), each)
+	run := c.Run.series()
 	for i, frame := range c.Frames {
-		o := &offers{run: c.Run, frame: frame, settle: c.settle(), before: clock.show(i)}
+		o := &offers{run: run, frame: frame, settle: c.settle(), before: clock.show(i)}
 		err := c.size(ctx, o, rep)
 		if err != nil {
 			return broken(ctx, rep, fmt.Errorf("%d-byte frames: %w", frame, err))
@@ -106,12 +110,29 @@ func (c *Search) size(ctx context.Context, o *offers, rep *result.Report) error 
 			lower = 0
 		}
 		f := &result.Found{Goal: goalName(i), LossRatio: g.Loss, Method: c.Method}
-		rep.Results = append(rep.Results, c.row(of, f, lower, b.Failed(of.history), most, why, err))
+		upper := b.Failed(of.history)
+		row := c.row(of, f, lower, upper, most, why, err)
+		if err == nil && g.Loss == 0 && lower > 0 {
+			err = c.beyond(ctx, of, f, lower, upper, most)
+		}
+		rep.Results = append(rep.Results, row)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// beyond measures what RFC 2544 asks for once the throughput is known: latency at
+// it, and, where it is not all that can be offered, back-to-back frames.
+func (c *Search) beyond(ctx context.Context, o *offers, f *result.Found, lower, upper, most uint64) error {
+	if c.Repeats == 0 {
+		return nil
+	}
+	if err := c.latency(ctx, o, f, lower); err != nil || upper == 0 {
+		return err
+	}
+	return c.backToBack(ctx, o, f, most)
 }
 
 // goalName names the goals as benchmarks of switches do.
@@ -218,29 +239,4 @@ func broken(ctx context.Context, rep *result.Report, err error) (*result.Report,
 	}
 	rep.Error = err.Error()
 	return rep, err
-}
-
-// A clock tells how far a list of trials is and how long it may take yet.
-type clock struct {
-	progress func(string)
-	sizes    int
-	each     time.Duration
-}
-
-func newClock(progress func(string), sizes int, each time.Duration) *clock {
-	return &clock{progress, sizes, each}
-}
-
-// show is told of each trial of one size.
-func (c *clock) show(size int) func(Offer) {
-	begun, n := time.Now(), 0
-	return func(o Offer) {
-		n++
-		left := max(c.each-time.Since(begun), o.Duration) + time.Duration(c.sizes-size-1)*c.each
-		rate := "as fast as possible"
-		if o.Rate.Unit != units.Max {
-			rate = units.FormatPackets(float64(o.Rate.Micro) / units.MicrosPerUnit)
-		}
-		c.progress(fmt.Sprintf("size %d of %d, %d-byte frames: trial %d at %s, about %.0f s to go", size+1, c.sizes, o.Frame, n, rate, math.Ceil(left.Seconds())))
-	}
 }

@@ -15,9 +15,9 @@ import (
 )
 
 // inLab runs trials between the hosts of a lab by a path.
-func inLab(l *lab.Lab, path string) Runner {
+func inLab(l *lab.Lab, v6 bool, path string) Runner {
 	return func(ctx context.Context, o Offer) (*result.Report, error) {
-		r, err := labTrial(ctx, l, false, "packet", "test", plan.SendRequest{Rate: o.Rate, Frame: o.Frame, Duration: o.Duration, Path: path})
+		r, err := labTrial(ctx, l, v6, "packet", "test", plan.SendRequest{Rate: o.Rate, Frame: o.Frame, Duration: o.Duration, Count: o.Count, Path: path})
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +34,7 @@ func carried(t testing.TB, l *lab.Lab, frame int, bps float64) float64 {
 	rate := units.Rate{Unit: units.Packets, Micro: uint64(1.5 * bps / float64(8*frame) * 1e6)}
 	const windows, window = 12, 250 * time.Millisecond
 	go func() {
-		_, err := inLab(l, "udp")(context.Background(), Offer{frame, rate, (windows + 3) * window})
+		_, err := inLab(l, false, "udp")(context.Background(), Offer{Frame: frame, Rate: rate, Duration: (windows + 3) * window})
 		done <- err
 	}()
 	time.Sleep(2 * window) // past the burst that passes at first
@@ -68,39 +68,61 @@ func check(t testing.TB, err error) {
 	}
 }
 
+// shaped makes a lab whose link carries so many bit/s of frames without FCS, kept by
+// tc-tbf(8) or tc-htb(8), with a queue of 50 ms.
+func shaped(t testing.TB, qdisc string, bps uint64) *lab.Lab {
+	t.Helper()
+	limit := bps / 8 / 20
+	l, err := lab.New(lab.Config{MTU: 9000, Shape: lab.Shape{Rate: bps, Limit: uint32(limit)}})
+	check(t, err)
+	if qdisc == "htb" {
+		in(t, l.Middle(), "tc", "qdisc", "replace", "dev", "mb", "root", "handle", "2:", "htb", "default", "1")
+		in(t, l.Middle(), "tc", "class", "add", "dev", "mb", "parent", "2:", "classid", "2:1",
+			"htb", "rate", fmt.Sprint(bps), "burst", fmt.Sprint(max(bps/8000, 20_000)), "quantum", "10000")
+		in(t, l.Middle(), "tc", "qdisc", "add", "dev", "mb", "parent", "2:1", "bfifo", "limit", fmt.Sprint(limit))
+	}
+	return l
+}
+
 // What is found on a shaped link is within half a percent of what the link carries,
 // as the kernel counts it, at every rate, size and path. It takes minutes, and a
 // machine that is not busy with other things.
 func BenchmarkSearchOfAShapedLink(b *testing.B) {
-	for _, bps := range []uint64{10_000_000, 100_000_000, 500_000_000} {
-		for _, frame := range []int{64, 512, 1518, 9018} {
-			for _, path := range []string{"udp", "packet"} {
-				b.Run(fmt.Sprintf("%dM/%d/%s", bps/1e6, frame, path), func(b *testing.B) {
-					l, err := lab.New(lab.Config{MTU: 9000, Shape: lab.Shape{Rate: bps, Limit: uint32(bps / 8 / 20)}})
-					check(b, err)
-					defer l.Close()
-					want := carried(b, l, frame, float64(bps))
-					for b.Loop() {
-						c := &Search{
-							Run: inLab(l, path), Frames: []int{frame}, Most: units.Rate{Unit: units.Max}, Method: MLRsearch, Trial: time.Second,
-							Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
-						}
-						rep, err := c.Search(context.Background())
-						check(b, err)
-						row := rep.Results[0]
-						if row.Receiver == nil || row.Receiver.Lost != 0 {
-							b.Fatalf("%+v", row.Found)
-						}
-						got := row.Receiver.Rate.PPS
-						if got < want*0.995 || got > want*1.005 {
-							b.Errorf("found %v packets/s, the link carries %v", got, want)
-						}
-						b.ReportMetric(100*(got/want-1), "%off")
-						b.ReportMetric(float64(len(row.Trials)), "trials")
-					}
-				})
+	for _, qdisc := range []string{"tbf", "htb"} {
+		for _, bps := range []uint64{10_000_000, 100_000_000, 500_000_000} {
+			for _, frame := range []int{64, 512, 1518, 9018} {
+				for _, path := range []string{"udp", "packet"} {
+					b.Run(fmt.Sprintf("%s/%dM/%d/%s", qdisc, bps/1e6, frame, path), func(b *testing.B) {
+						l := shaped(b, qdisc, bps)
+						defer l.Close()
+						searchOfAShapedLink(b, l, frame, path, float64(bps))
+					})
+				}
 			}
 		}
+	}
+}
+
+func searchOfAShapedLink(b *testing.B, l *lab.Lab, frame int, path string, bps float64) {
+	want := carried(b, l, frame, bps)
+	for b.Loop() {
+		c := &Search{
+			Run: inLab(l, false, path), Frames: []int{frame}, Most: units.Rate{Unit: units.Max}, Method: MLRsearch, Trial: time.Second,
+			Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
+		}
+		rep, err := c.Search(context.Background())
+		check(b, err)
+		row := rep.Results[0]
+		if row.Receiver == nil || row.Receiver.Lost != 0 {
+			b.Fatalf("%+v", row.Found)
+		}
+		got := row.Receiver.Rate.PPS
+		if got < want*0.995 || got > want*1.005 {
+			b.Errorf("found %v packets/s, the link carries %v", got, want)
+		}
+		b.ReportMetric(100*(got/want-1), "%off")
+		b.ReportMetric(want, "carried_pps")
+		b.ReportMetric(float64(len(row.Trials)), "trials")
 	}
 }
 
@@ -111,7 +133,7 @@ func TestASweepLosesWhatTheShapeDrops(t *testing.T) {
 	defer l.Close()
 	const capacity = 50_000_000 / (8 * 1514) // packets/s
 	c := &Sweep{
-		Run: inLab(l, "packet"), Frames: []int{1518}, Most: units.Rate{Unit: units.Packets, Micro: 6 * capacity / 5 * units.MicrosPerUnit},
+		Run: inLab(l, false, "packet"), Frames: []int{1518}, Most: units.Rate{Unit: units.Packets, Micro: 6 * capacity / 5 * units.MicrosPerUnit},
 		Percent: 10, Repeats: 1, Trial: 300 * time.Millisecond,
 		Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
 	}

@@ -34,8 +34,9 @@ func (c *Sweep) Sweep(ctx context.Context) (*result.Report, error) {
 	each := time.Duration(100/c.Percent*c.Repeats) * (c.Trial + settle)
 	c.Started(rep, time.Duration(len(c.Frames))*each)
 	clock := newClock(c.Progress, len(c.Frames), each)
+	run := c.Run.series()
 	for i, frame := range c.Frames {
-		o := &offers{run: c.Run, frame: frame, settle: settle, before: clock.show(i)}
+		o := &offers{run: run, frame: frame, settle: settle, before: clock.show(i)}
 		most, _, err := ceiling(ctx, o, c.Most, c.Layer, units.Stack{IPv6: c.IPv6}, c.LineBps, c.Trial)
 		if err == nil {
 			err = o.strategy(ctx, &search.Curve{Max: most, Percent: c.Percent, Repeats: c.Repeats, Duration: c.Trial})

@@ -86,7 +86,8 @@ loss, for each frame size; with --loss-ratio also the highest that loses no more
 
 mlrsearch (draft-ietf-bmwg-mlrsearch) decides each rate by several short trials
 and bears a bad one. rfc2544 searches by halves with trials of 2 s, and what it
-reports passed one of 60 s. Both load the path to its limit: not for a network
+reports passed one of 60 s; then it measures latency at that rate, and the longest
+burst at the highest that loses nothing (back-to-back frames). Both load the path to its limit: not for a network
 that others use (RFC 6815).`,
 		Example: `  linerate search 10.0.0.2 --frame 64 --frame 1518
   linerate search 10.0.0.2 --method rfc2544 --sizes 64,128,256,512,1024,1280,1518
@@ -110,6 +111,7 @@ that others use (RFC 6815).`,
 	add(f, &c.Method, "method", "", bench.MLRsearch, "METHOD", bench.MLRsearch+" or "+bench.RFC2544, parseMethod)
 	add(f, &loss, "loss-ratio", "", "", "RATIO", "search also for the highest rate that loses no more, as 0.5%", parseRatio)
 	add(f, &long, "trial", "", "", "TIME", "length of a trial that decides (default 1s, rfc2544 60s)", duration(100*time.Millisecond))
+	add(f, &c.Repeats, "repeats", "", "1", "N", "how often rfc2544 measures latency and bursts (the standard: 20 and 50); 0 for neither", within(0, 1000))
 	out.flags(cmd)
 	out.csvFlag(cmd, "the rows of the table")
 	return cmd

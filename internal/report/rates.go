@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"linerate/internal/result"
@@ -19,8 +20,8 @@ func Search(w io.Writer, r *result.Report, o Options) error {
 	ppsUnit, ppsCells := oneUnit(pps, units.PacketUnit)
 	bpsUnit, bpsCells := oneUnit(bps, units.BitUnit)
 	t := table{
-		heads: []string{"frame", "loss", ppsUnit, bpsUnit + " L2", "of line", "delay p50 / p99", "trials", "stopped because"},
-		left:  []bool{false, true, false, false, false, false, false, true},
+		heads: []string{"frame", "loss", ppsUnit, bpsUnit + " L2", "of line", "delay p50 / p99", "longest burst", "trials", "stopped because"},
+		left:  []bool{false, true, false, false, false, false, false, false, true},
 	}
 	for i := range r.Results {
 		row := &r.Results[i]
@@ -32,9 +33,12 @@ func Search(w io.Writer, r *result.Report, o Options) error {
 			line = units.FormatPercent(*row.Found.LineRatio)
 		}
 		t.rows = append(t.rows, []string{
-			fmt.Sprint(row.Config.FrameBytes), loss, ppsCells[i], bpsCells[i], line, delays(row.Receiver),
+			fmt.Sprint(row.Config.FrameBytes), loss, ppsCells[i], bpsCells[i], line, latency(row), burst(row.Found.BackToBack),
 			fmt.Sprint(len(row.Trials)), row.Found.Reason,
 		})
+	}
+	if !slices.ContainsFunc(r.Results, func(row result.Row) bool { return row.Found.BackToBack != nil }) {
+		t.without(6)
 	}
 	if len(t.rows) > 0 {
 		t.write(&b)
@@ -49,6 +53,32 @@ func l2Of(row *result.Row) *float64 {
 		return nil
 	}
 	return &row.L2Bps
+}
+
+// latency is the delay at the rate that was found: of runs of their own, if there
+// were any, else of the trial. Where clocks differ, round trips say more.
+func latency(row *result.Row) string {
+	l := row.Found.Latency
+	switch {
+	case l == nil:
+		return delays(row.Receiver)
+	case l.DelayNS != nil && (l.DelayNS.Clock != "relative" || l.RTTNS == nil):
+		return units.FormatNS(l.DelayNS.P50) + " / " + units.FormatNS(l.DelayNS.P99)
+	case l.RTTNS != nil:
+		return units.FormatNS(l.RTTNS.P50) + " / " + units.FormatNS(l.RTTNS.P99) + " (round trip)"
+	}
+	return "-"
+}
+
+// burst is the longest burst that lost nothing, with the spread of what was found.
+func burst(b *result.BackToBack) string {
+	switch {
+	case b == nil:
+		return "-"
+	case b.Min == b.Max:
+		return fmt.Sprint(b.Max)
+	}
+	return fmt.Sprintf("%.0f (%d to %d)", b.Frames, b.Min, b.Max)
 }
 
 // delays are the middle and the tail of one-way delay, where it was measured.

@@ -20,6 +20,18 @@ func tables() map[string]*result.Report {
 			{Config: result.Config{FrameBytes: 64}, Trials: make([]result.Trial, 3), Found: &result.Found{
 				Goal: "pdr", LossRatio: 0.005, Method: "mlrsearch", Reason: "even the lowest rate lost more"}},
 		}},
+		"rfc2544": {Command: "search", Results: []result.Row{
+			{Config: result.Config{FrameBytes: 1518}, Receiver: delay, L2Bps: 98.76e6, Trials: make([]result.Trial, 17), Found: &result.Found{
+				Goal: "ndr", Method: "rfc2544", PPS: to(8133.5), UpperPPS: to(8149.0), Reason: "8149 packets/s lost more",
+				Latency: &result.Latency{DurationS: 60, Runs: make([]result.LatencyRun, 3),
+					DelayNS: &result.LatencyTimes{Min: 30_000, P50: 37_500, P99: 60_000, Max: 99_000, Clock: "same"}},
+				BackToBack: &result.BackToBack{PPS: 81_274, Frames: 120, Min: 119, Max: 121, StdDev: to(1.0),
+					ImpliedS: 0.0015, CorrectedS: 0.0013, BufferFrames: 108, Bursts: []uint64{119, 120, 121}, Trials: make([]result.Trial, 40)}}},
+			{Config: result.Config{FrameBytes: 64}, L2Bps: 50e6, Trials: make([]result.Trial, 9), Found: &result.Found{
+				Goal: "ndr", Method: "rfc2544", PPS: to(97_656.25), Reason: "the highest rate that was asked for passed",
+				Latency: &result.Latency{DurationS: 60, Runs: make([]result.LatencyRun, 1), RTTNS: &result.LatencyTimes{Min: 50_000, P50: 75_000, P99: 90_000, Max: 95_000},
+					DelayNS: &result.LatencyTimes{P50: 1000, P99: 2000, Max: 3000, Clock: "relative"}}}},
+		}},
 		"sweep": {Command: "sweep", Results: []result.Row{
 			{Config: result.Config{FrameBytes: 512}, Receiver: delay, PPS: 9000, L2Bps: 36.864e6,
 				Trials: []result.Trial{{Offered: &result.Offered{PPS: 10_000, LossRatio: 0.1}}}},
@@ -38,6 +50,9 @@ func TestTables(t *testing.T) {
 		"search": "frame  loss     packets/s  Mbit/s L2  of line    delay p50 / p99  trials  stopped because\n" +
 			" 1518  none          8134      98.76     10 %  38.0 µs / 61.0 µs      17  8149 packets/s lost more\n" +
 			"   64  ≤ 0.5 %          -          -        -                  -       3  even the lowest rate lost more\n",
+		"rfc2544": "frame  loss   kpps  Mbit/s L2  of line                 delay p50 / p99     longest burst  trials  stopped because\n" +
+			" 1518  none   8.13      98.76        -               37.5 µs / 60.0 µs  120 (119 to 121)      17  8149 packets/s lost more\n" +
+			"   64  none  97.66      50.00        -  75.0 µs / 90.0 µs (round trip)                 -       9  the highest rate that was asked for passed\n",
 		"sweep": "frame  offered kpps  came kpps  Mbit/s L2  lost    delay p50 / p99\n" +
 			"  512         10.00      9.000      36.86  10 %  38.0 µs / 61.0 µs\n" +
 			"  512         8.000      8.000      32.77     0                  -\n",
@@ -49,7 +64,7 @@ func TestTables(t *testing.T) {
 		var text, rows strings.Builder
 		var err error
 		switch name {
-		case "search":
+		case "search", "rfc2544":
 			err = Search(&text, rep, Options{})
 		case "sweep":
 			err = Sweep(&text, rep, Options{})

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"linerate/internal/units"
@@ -13,6 +14,14 @@ type table struct {
 	heads []string
 	left  []bool // which columns are set to the left
 	rows  [][]string
+}
+
+// without leaves out a column.
+func (t *table) without(column int) {
+	t.heads, t.left = slices.Delete(t.heads, column, column+1), slices.Delete(t.left, column, column+1)
+	for i := range t.rows {
+		t.rows[i] = slices.Delete(t.rows[i], column, column+1)
+	}
 }
 
 // gutter is what stands between two columns.
