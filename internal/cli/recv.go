@@ -11,18 +11,10 @@ import (
 
 	"linerate/internal/plan"
 	"linerate/internal/probe"
-	"linerate/internal/result"
 	"linerate/internal/session"
 	"linerate/internal/units"
 	"linerate/rx"
 )
-
-// thresholds are what --fail-… demand of a result.
-type thresholds struct {
-	loss *float64   // highest loss ratio; nil for none
-	rate units.Rate // lowest rate; its zero value for none
-	set  bool       // whether rate was given
-}
 
 func newRecv(stdio Stdio) *cobra.Command {
 	var r plan.RecvRequest
@@ -49,7 +41,6 @@ Paths by which frames are counted:
 			if len(args) == 1 {
 				r.Addr = args[0]
 			}
-			fail.set = cmd.Flags().Changed("fail-below")
 			if err := checkFilter(cmd, &r, overTCP); err != nil {
 				return err
 			}
@@ -86,8 +77,7 @@ Paths by which frames are counted:
 	f.Lookup("reflect").NoOptDefVal = "1"
 	add(f, &r.Pattern, "pattern", "", "ramp", "PATTERN", "payload bytes that --verify expects", probe.ParsePattern)
 	addressFlags(f, &r.V4, &r.V6, &r.Iface)
-	add(f, &fail.loss, "fail-loss", "", "", "RATIO", "exit 3 when more is lost: 0.001 or 0.1%", parseRatio)
-	add(f, &fail.rate, "fail-below", "", "", "RATE", "exit 3 when less arrives", units.ParseRate)
+	fail.flags(f)
 	intervalFlag(f, &interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
@@ -106,9 +96,6 @@ func receivePaths() string {
 }
 
 func runRecv(ctx context.Context, r plan.RecvRequest, interval time.Duration, fail thresholds, out *output) error {
-	if err := fail.check(); err != nil {
-		return err
-	}
 	p, err := plan.ResolveReceive(ctx, r)
 	if err != nil {
 		return err
@@ -120,7 +107,7 @@ func runRecv(ctx context.Context, r plan.RecvRequest, interval time.Duration, fa
 		return err
 	}
 	if err == nil {
-		if err = fail.judge(rep.Receiver); err != nil {
+		if err = fail.judge(rep); err != nil {
 			rep.Error = err.Error()
 		}
 	}
@@ -129,7 +116,7 @@ func runRecv(ctx context.Context, r plan.RecvRequest, interval time.Duration, fa
 }
 
 func runRecvTCP(ctx context.Context, r plan.RecvRequest, streams int, interval time.Duration, fail thresholds, out *output) error {
-	if err := fail.check(); err != nil {
+	if err := fail.checkTCP(); err != nil {
 		return err
 	}
 	p, err := plan.ResolveStreamReceiver(ctx, r, streams)
@@ -143,56 +130,9 @@ func runRecvTCP(ctx context.Context, r plan.RecvRequest, streams int, interval t
 		return err
 	}
 	if err == nil {
-		if err = fail.judge(rep.Receiver); err != nil {
+		if err = fail.judge(rep); err != nil {
 			rep.Error = err.Error()
 		}
 	}
 	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, r.Duration > 0)
-}
-
-// check refuses a threshold that is no figure.
-func (t *thresholds) check() error {
-	if t.set && (t.rate.Unit == units.Percent || t.rate.Unit == units.Max) {
-		return &plan.UsageError{Flag: "fail-below", Msg: "want a rate in bits or packets, as 500M or 10kpps"}
-	}
-	return nil
-}
-
-// judge says which threshold a result misses.
-func (t *thresholds) judge(r *result.Receiver) error {
-	if t.loss != nil {
-		switch {
-		case r == nil || r.ArrivedPackets == nil:
-			return &exitError{exitThreshold, fmt.Errorf("--fail-loss: the loss is not known")}
-		case r.LossRatio == nil:
-			return &exitError{exitThreshold, fmt.Errorf("--fail-loss: the loss is not known, as nothing arrived")}
-		case *r.LossRatio > *t.loss:
-			return &exitError{exitThreshold, fmt.Errorf("--fail-loss: lost %.6g of the packets, allowed %.6g", *r.LossRatio, *t.loss)}
-		}
-	}
-	if !t.set {
-		return nil
-	}
-	want, unit := float64(t.rate.Micro)/units.MicrosPerUnit, "bit/s"
-	got := 0.0
-	if r != nil && r.Rate != nil {
-		got = r.Rate.L4Bps
-		switch {
-		case t.rate.Unit == units.Packets:
-			got = r.Rate.PPS
-		case t.rate.Layer == units.L1:
-			got = r.Rate.L1Bps
-		case t.rate.Layer == units.L2:
-			got = r.Rate.L2Bps
-		case t.rate.Layer == units.L3:
-			got = r.Rate.L3Bps
-		}
-	}
-	if t.rate.Unit == units.Packets {
-		unit = "packets/s"
-	}
-	if got < want {
-		return &exitError{exitThreshold, fmt.Errorf("--fail-below: %.6g %s arrived, wanted %v", got, unit, t.rate)}
-	}
-	return nil
 }

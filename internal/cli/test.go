@@ -55,11 +55,14 @@ goes forward; its --full-duplex is --bidir.`,
 		Args: exactly(1, 1, "one HOST[:PORT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Host = args[0]
-			o.fail.set = cmd.Flags().Changed("fail-below")
+			o.fail.layer = r.Layer
 			if cmd.Flags().Changed("rate") && (r.Bounce > 0 || r.ConnectOnly) {
 				return &plan.UsageError{Flag: "rate", Msg: "has no use with --bounce and --connect-only, which send no load"}
 			}
 			if r.TCP {
+				if err := o.fail.checkTCP(); err != nil {
+					return err
+				}
 				ofTCP(cmd, &r)
 			}
 			if peer == peerIPerf2 {
@@ -111,8 +114,7 @@ goes forward; its --full-duplex is --bidir.`,
 	f.StringVar(&who.user, "username", "", "name to log in by; the password is taken from LINERATE_PASSWORD, or asked for")
 	f.StringVar(&who.key, "rsa-public-key-path", "", "the server's public key (PEM), with --username")
 	f.BoolVar(&who.pkcs1, "use-pkcs1-padding", false, "log in to an iperf3 before 3.17")
-	add(f, &o.fail.loss, "fail-loss", "", "", "RATIO", "exit 3 when more is lost: 0.001 or 0.1%", parseRatio)
-	add(f, &o.fail.rate, "fail-below", "", "", "RATE", "exit 3 when less arrives", units.ParseRate)
+	o.fail.flags(f)
 	intervalFlag(f, &o.interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
@@ -138,9 +140,6 @@ type testOptions struct {
 }
 
 func runTest(ctx context.Context, r plan.TestRequest, o testOptions, who login, out *output) error {
-	if err := o.fail.check(); err != nil {
-		return err
-	}
 	var err error
 	if r.Pattern, err = probe.ParsePattern(r.PatternName); err != nil {
 		return &plan.UsageError{Flag: "pattern", Msg: err.Error()}
@@ -171,7 +170,7 @@ func runTest(ctx context.Context, r plan.TestRequest, o testOptions, who login, 
 // conclude judges a test and prints its report.
 func (o *testOptions) conclude(ctx context.Context, out *output, rep *result.Report, err error) error {
 	if err == nil {
-		if err = o.fail.judge(rep.Receiver); err != nil {
+		if err = o.fail.judge(rep); err != nil {
 			rep.Error = err.Error()
 		}
 	}

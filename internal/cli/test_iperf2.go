@@ -80,9 +80,6 @@ func runTestIPerf2(cmd *cobra.Command, r plan.TestRequest, o testOptions, out *o
 	if err := checkIPerf2(cmd, &r); err != nil {
 		return err
 	}
-	if err := o.fail.check(); err != nil {
-		return err
-	}
 	var err error
 	if r.Pattern, err = probe.ParsePattern(r.PatternName); err != nil {
 		return &plan.UsageError{Flag: "pattern", Msg: err.Error()}

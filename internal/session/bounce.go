@@ -21,17 +21,20 @@ func Bounce(ctx context.Context, p *plan.Test, version string, o Observer) (*res
 	c := &client{plan: p, o: o, version: version, cookie: p.Cookie}
 	defer c.close()
 	if err := c.connect(ctx); err != nil {
-		return nil, err
+		return nil, c.stopped(ctx, err)
 	}
 	to, err := c.reflector("bounce")
 	if err != nil {
-		return nil, err
+		return nil, c.stopped(ctx, err)
 	}
 	conn, err := c.dialResponder(ctx, to)
 	if err != nil {
-		return nil, err
+		return nil, c.stopped(ctx, err)
 	}
 	defer conn.Close()
+	if !c.begun() {
+		return nil, ctx.Err()
+	}
 	c.rep = newReport("test", version, p.Report, append(p.Warnings, c.greeting.Warnings...))
 	c.rep.Config.Peer = "linerate"
 	o.Started(c.rep)
