@@ -38,7 +38,7 @@ static __always_inline void record(struct spread *s, __s64 *up, __s64 *down, __s
 	if (size >= 1ULL << REACH_BITS)
 		size = (1ULL << REACH_BITS) - 1;
 
-	__u32 shift = bit_length(size >> (DIGIT_BITS + 1));
+	__u32 shift = highest_bit(size | 1 << DIGIT_BITS) - DIGIT_BITS;
 	__u32 bucket = (shift << DIGIT_BITS) + (size >> shift);
 
 	if (bucket < BUCKETS)
