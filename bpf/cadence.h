@@ -53,7 +53,11 @@ static __always_inline void record_gap(struct cadence *c, __u64 gap, __u64 n)
 	if (gap >= 1ULL << GAP_REACH_BITS)
 		gap = (1ULL << GAP_REACH_BITS) - 1;
 
-	__u32 shift = highest_bit(gap | 1 << GAP_DIGIT_BITS) - GAP_DIGIT_BITS;
+	__u32 shift = 0;
+
+	if (gap >> (GAP_DIGIT_BITS + 1))
+		shift = highest_bit(gap) - GAP_DIGIT_BITS;
+
 	__u32 bucket = (shift << GAP_DIGIT_BITS) + (gap >> shift);
 
 	if (bucket < GAP_BUCKETS)
