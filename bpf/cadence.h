@@ -56,7 +56,7 @@ static __always_inline void record_gap(struct cadence *c, __u64 gap, __u64 n)
 	__u32 shift = 0;
 
 	if (gap >> (GAP_DIGIT_BITS + 1))
-		shift = bit_length(gap >> (GAP_DIGIT_BITS + 1));
+		shift = highest_bit(gap) - GAP_DIGIT_BITS;
 
 	__u32 bucket = (shift << GAP_DIGIT_BITS) + (gap >> shift);
 

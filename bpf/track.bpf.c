@@ -38,7 +38,11 @@ static __always_inline void record(struct spread *s, __s64 *up, __s64 *down, __s
 	if (size >= 1ULL << REACH_BITS)
 		size = (1ULL << REACH_BITS) - 1;
 
-	__u32 shift = bit_length(size >> (DIGIT_BITS + 1));
+	__u32 shift = 0;
+
+	if (size >> (DIGIT_BITS + 1))
+		shift = highest_bit(size) - DIGIT_BITS;
+
 	__u32 bucket = (shift << DIGIT_BITS) + (size >> shift);
 
 	if (bucket < BUCKETS)
@@ -384,10 +388,12 @@ int track_xdp(struct xdp_md *ctx)
 	struct frame f = {
 		.data = (void *)(long)ctx->data,
 		.end = (void *)(long)ctx->data_end,
-		.length = bpf_xdp_get_buff_len(ctx),
 	};
 	struct datagram d = {};
 	struct lane *l = NULL;
+
+	/* The verifier knows which, and drops the other. */
+	f.length = config.multi_buffer ? bpf_xdp_get_buff_len(ctx) : f.end - f.data;
 
 	enum verdict verdict = track(&f, &d, &l);
 

@@ -34,9 +34,10 @@
 struct config {
 	__be32 addr[4]; /* that is listened on, IPv4 mapped */
 	__u16 mac[ETH_ALEN / 2];
-	__u64 most;    /* packets to count; 0 for any number */
-	__u32 longest; /* bytes of the longest frame that is one packet, without FCS */
-	__u32 any;     /* address will do */
+	__u64 most;         /* packets to count; 0 for any number */
+	__u32 longest;      /* bytes of the longest frame that is one packet, without FCS */
+	__u32 any;          /* address will do */
+	__u32 multi_buffer; /* a frame of XDP may be */
 	struct selection selection;
 };
 

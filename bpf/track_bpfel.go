@@ -31,14 +31,15 @@ type trackCadence struct {
 }
 
 type trackConfig struct {
-	_         structs.HostLayout
-	Addr      [4]uint32
-	Mac       [3]uint16
-	_         [2]byte
-	Most      uint64
-	Longest   uint32
-	Any       uint32
-	Selection struct {
+	_           structs.HostLayout
+	Addr        [4]uint32
+	Mac         [3]uint16
+	_           [2]byte
+	Most        uint64
+	Longest     uint32
+	Any         uint32
+	MultiBuffer uint32
+	Selection   struct {
 		_        structs.HostLayout
 		From     [4]uint32
 		FromMask [4]uint32
@@ -49,6 +50,7 @@ type trackConfig struct {
 		Tos      uint32
 		TosMask  uint32
 	}
+	_ [4]byte
 }
 
 type trackDelays struct {

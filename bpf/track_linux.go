@@ -39,6 +39,9 @@ func (h Hook) program() string {
 	return trackProgTrackXdp
 }
 
+// multiBuffer reports whether the program may get a frame in several buffers.
+func (h Hook) multiBuffer() bool { return h == DriverXDPFragments || h == GenericXDP }
+
 // A TrackerConfig says which datagrams a Tracker counts.
 type TrackerConfig struct {
 	Local     netip.Addr // they are for; an unspecified address for any
@@ -90,10 +93,10 @@ func NewTracker(hook Hook, c TrackerConfig) (*Tracker, error) {
 	spec.Maps[trackMapLanes].MaxEntries = uint32(cpus)
 	spec.Maps[trackMapSamples].MaxEntries = uint32(cpus * t.sample)
 	spec.Maps[trackMapDelays].MaxEntries = uint32(t.own + cpus)
-	if err := spec.Variables[trackVarConfig].Set(c.encode()); err != nil {
+	if err := spec.Variables[trackVarConfig].Set(c.encode(hook)); err != nil {
 		return nil, fmt.Errorf("bpf: configure tracker: %w", err)
 	}
-	if hook == DriverXDP {
+	if !hook.multiBuffer() {
 		spec.Programs[hook.program()].Flags &^= unix.BPF_F_XDP_HAS_FRAGS
 	}
 	for name := range spec.Programs {
@@ -116,8 +119,11 @@ func NewTracker(hook Hook, c TrackerConfig) (*Tracker, error) {
 	return t, nil
 }
 
-func (c *TrackerConfig) encode() trackConfig {
+func (c *TrackerConfig) encode(hook Hook) trackConfig {
 	out := trackConfig{Most: c.Most, Longest: uint32(c.Longest), Selection: trackSelection(c.Selection.encode())}
+	if hook.multiBuffer() {
+		out.MultiBuffer = 1
+	}
 	addr := c.Local
 	if !addr.IsValid() || addr.IsUnspecified() || addr.Unmap().IsUnspecified() {
 		out.Any = 1

@@ -7,9 +7,6 @@
 #include "bits.h"
 #include "track.h"
 
-/* Of a v that is not 0. */
-static __always_inline __u32 trailing_zeros(__u64 v) { return bit_length(v & -v) - 1; }
-
 static __always_inline __u64 word(__u64 seq) { return seq / 64 % (WINDOW / 64); }
 static __always_inline __u64 bit(__u64 seq) { return 1ULL << seq % 64; }
 
@@ -26,7 +23,7 @@ static __always_inline void close_period(struct flow *f, struct window *w)
 	if (length > w->longest)
 		w->longest = length;
 	if (length > BURSTS_EXACT)
-		kind = BURSTS_EXACT + bit_length(length) - bit_length(BURSTS_EXACT + 1);
+		kind = BURSTS_EXACT + highest_bit(length) - highest_bit(BURSTS_EXACT + 1);
 	if (kind < BURSTS)
 		w->bursts[kind]++;
 }
@@ -44,7 +41,7 @@ static long retire_some(__u32 i, struct span *s)
 	__u64 shift = s->from % 64;
 	__u64 missing = s->w->missing[word(s->from)] >> shift;
 	__u64 others = missing & 1 ? ~missing : missing;
-	__u64 n = others ? trailing_zeros(others) : 64;
+	__u64 n = others ? lowest_bit(others) : 64;
 
 	if (s->from == s->to)
 		return 1;
@@ -91,7 +88,7 @@ static long find_jump(__u32 i, struct search *s)
 	__u64 jumps = s->w->jumps[word(s->seq)] >> s->seq % 64;
 
 	if (jumps) {
-		s->seq += trailing_zeros(jumps);
+		s->seq += lowest_bit(jumps);
 		return 1;
 	}
 	s->seq = (s->seq | 63) + 1;
