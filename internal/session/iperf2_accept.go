@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +18,6 @@ import (
 
 	"linerate/internal/iperf2"
 	"linerate/internal/linux"
-	"linerate/internal/probe"
-	"linerate/rx"
-	"linerate/rx/track"
 )
 
 const (
@@ -31,8 +27,6 @@ const (
 	// remembered is how long a flow that has ended is known: a client repeats its
 	// FIN for 2 s, and no datagram of its own may begin it anew.
 	remembered = 2500 * time.Millisecond
-	// strayMost bounds the datagrams that wait for a flow's account.
-	strayMost = 1 << 14
 	// rescueMost bounds what is looked for in a new socket, which was open to all
 	// for microseconds.
 	rescueMost = 1024
@@ -71,13 +65,6 @@ type received struct {
 	payload []byte
 	from    netip.AddrPort
 	to      netip.Addr
-}
-
-// A stray is a datagram of a flow that came to another socket than the flow's.
-type stray struct {
-	payload []byte // its head
-	size    int
-	at      int64 // ns of CLOCK_MONOTONIC
 }
 
 // ListenIPerf2 waits for datagrams at an address, of one interface or, where
@@ -177,7 +164,7 @@ func (l *IPerf2Listener) Accept(ctx context.Context) (*IPerf2Flow, error) {
 		case err != nil:
 			return nil, err
 		default:
-			l.queue = append(l.queue, received{b[:n], from, destination(control[:nc])})
+			l.queue = append(l.queue, received{b[:n], unmapped(from), destination(control[:nc])})
 			for len(l.queue) > 0 {
 				next := l.queue[0]
 				l.queue = l.queue[1:]
@@ -191,8 +178,7 @@ func (l *IPerf2Listener) Accept(ctx context.Context) (*IPerf2Flow, error) {
 
 // take gives a datagram to its flow, or begins one with it.
 func (l *IPerf2Listener) take(ctx context.Context, r received) error {
-	from := netip.AddrPortFrom(r.from.Addr().Unmap(), r.from.Port())
-	if f, room := l.known(from); f != nil {
+	if f, room := l.known(r.from); f != nil {
 		if !l.group {
 			f.add(r.payload)
 		}
@@ -201,25 +187,22 @@ func (l *IPerf2Listener) take(ctx context.Context, r received) error {
 		return nil
 	}
 	local := netip.AddrPortFrom(r.to, l.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
-	d := net.Dialer{Control: shared(l.device, l.window), LocalAddr: net.UDPAddrFromAddrPort(local)}
-	conn, err := d.DialContext(ctx, "udp", from.String())
-	if err != nil {
-		return fmt.Errorf("a socket for %v: %w", from, err)
-	}
-	f := &IPerf2Flow{Conn: conn.(*net.UDPConn), First: append([]byte(nil), r.payload...), listener: l, from: from}
+	f := &IPerf2Flow{First: append([]byte(nil), r.payload...), listener: l, from: r.from}
 	f.add(r.payload)
+	conn, err := l.dial(ctx, local, r.from, func() error { return l.before(f) })
+	if err != nil {
+		return fmt.Errorf("a socket for %v: %w", r.from, err)
+	}
+	f.Conn = conn.(*net.UDPConn)
 	l.mu.Lock()
-	l.flows[from] = f
+	l.flows[r.from] = f
 	l.mu.Unlock()
 	l.fresh = append(l.fresh, f)
-	if err := l.before(f); err != nil {
-		return err
-	}
 	return l.rescue(f, r.to)
 }
 
-// before takes what came of a flow to the listener before the flow had a socket:
-// it is older than what that socket holds.
+// before takes what came of any client before the flow had a socket, and gives the
+// flow its own: it is older than what that socket holds.
 func (l *IPerf2Listener) before(f *IPerf2Flow) error {
 	b, control := make([]byte, 1<<16), make([]byte, 256)
 	for i := 0; i < rescueMost && waits(l.conn); i++ {
@@ -227,13 +210,21 @@ func (l *IPerf2Listener) before(f *IPerf2Flow) error {
 		if err != nil {
 			return unlessLate(err)
 		}
-		if netip.AddrPortFrom(from.Addr().Unmap(), from.Port()) == f.from {
-			f.add(b[:n])
-		} else {
-			l.queue = append(l.queue, received{append([]byte(nil), b[:n]...), from, destination(control[:nc])})
-		}
+		l.queue = append(l.queue, received{append([]byte(nil), b[:n]...), unmapped(from), destination(control[:nc])})
 	}
+	l.queue = slices.DeleteFunc(l.queue, func(r received) bool {
+		own := r.from == f.from
+		if own {
+			f.add(r.payload)
+		}
+		return own
+	})
 	return nil
+}
+
+// unmapped is an address without IPv4 in IPv6's clothes.
+func unmapped(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
 // unlessLate is an error, but for a deadline that passed.
@@ -245,7 +236,7 @@ func unlessLate(err error) error {
 }
 
 // rescue takes what came to the socket of a flow before it was connected: until
-// then the kernel gave it every client's datagrams.
+// then the kernel gave it, and no more the listener, every client's datagrams.
 func (l *IPerf2Listener) rescue(f *IPerf2Flow, to netip.Addr) error {
 	b := make([]byte, 1<<16)
 	for range rescueMost {
@@ -287,40 +278,6 @@ func destination(control []byte) netip.Addr {
 		return a.Unmap()
 	}
 	return netip.Addr{}
-}
-
-// add keeps a datagram that came to the listener, if the account wants it: number
-// 0, with which old releases begin, counts for nothing.
-func (f *IPerf2Flow) add(b []byte) {
-	if _, kind := probe.IPerf2.Parse(b); kind == probe.Foreign {
-		return
-	}
-	f.listener.mu.Lock()
-	defer f.listener.mu.Unlock()
-	if f.closed.IsZero() && len(f.stray) < strayMost {
-		head := append([]byte(nil), b[:min(len(b), probe.IPerf2.Size())]...)
-		f.stray = append(f.stray, stray{head, len(b), linux.Monotonic()})
-	}
-}
-
-// has says whether a datagram came to the listener.
-func (f *IPerf2Flow) has(b []byte) bool {
-	f.listener.mu.Lock()
-	defer f.listener.mu.Unlock()
-	return slices.ContainsFunc(f.stray, func(s stray) bool { return bytes.HasPrefix(b, s.payload) })
-}
-
-// count hands what came to the listener to the flow's account, and says how much
-// that was.
-func (f *IPerf2Flow) count(t *track.Tracker) (n int) {
-	f.listener.mu.Lock()
-	defer f.listener.mu.Unlock()
-	from := rx.SocketSource(f.Conn, 0)
-	for _, s := range f.stray {
-		t.Datagram(s.payload, s.size, from, s.at)
-	}
-	n, f.stray = len(f.stray), nil
-	return n
 }
 
 // From is the client's address.

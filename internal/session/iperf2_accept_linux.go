@@ -1,13 +1,36 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/netip"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
+
+// dial opens a socket at the listener's own address local, connected to a client, and
+// calls bound in between: by then no datagram to local comes to the listener.
+func (l *IPerf2Listener) dial(ctx context.Context, local, to netip.AddrPort, bound func() error) (net.Conn, error) {
+	d := net.Dialer{Control: func(network, address string, c syscall.RawConn) error {
+		return errors.Join(shared(l.device, l.window)(network, address, c), bind(c, local), bound())
+	}}
+	return d.DialContext(ctx, "udp", to.String())
+}
+
+func bind(c syscall.RawConn, local netip.AddrPort) error {
+	var name unix.Sockaddr
+	if local.Addr().Is4() {
+		name = &unix.SockaddrInet4{Port: int(local.Port()), Addr: local.Addr().As4()}
+	} else {
+		name = &unix.SockaddrInet6{Port: int(local.Port()), Addr: local.Addr().As16()}
+	}
+	var failed error
+	err := c.Control(func(fd uintptr) { failed = unix.Bind(int(fd), name) })
+	return errors.Join(err, os.NewSyscallError("bind", failed))
+}
 
 // receiveNow takes a datagram that waits in a socket; without one from is not
 // valid. An IPv4 address comes as such.

@@ -35,14 +35,15 @@ func (c *collector) Ended(r *result.Report) {
 	c.reports = append(c.reports, r)
 }
 
-// serveIPerf2 serves UDP on a host until end is called, which returns all reports.
-func serveIPerf2(t *testing.T, h *lab.Host) (end func() []*result.Report) {
+// serveIPerf2 serves UDP on a host until end is called, which waits for so many reports
+// and returns all.
+func serveIPerf2(t *testing.T, h *lab.Host) (end func(reports int) []*result.Report) {
 	t.Helper()
 	return serveIPerf2At(t, h, netip.MustParseAddrPort("[::]:5001"), "", netip.Addr{})
 }
 
 // serveIPerf2At is serveIPerf2 at an address, which may be a group.
-func serveIPerf2At(t *testing.T, h *lab.Host, at netip.AddrPort, device string, source netip.Addr) (end func() []*result.Report) {
+func serveIPerf2At(t *testing.T, h *lab.Host, at netip.AddrPort, device string, source netip.Addr) (end func(reports int) []*result.Report) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	var l *IPerf2Listener
@@ -70,7 +71,12 @@ func serveIPerf2At(t *testing.T, h *lab.Host, at netip.AddrPort, device string, 
 			}
 		})
 	}()
-	return func() []*result.Report {
+	return func(reports int) []*result.Report {
+		await(t, "the reports", func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.reports) >= reports
+		})
 		stop()
 		if err := <-accepting; err != context.Canceled {
 			t.Errorf("accept: %v", err)
@@ -146,7 +152,7 @@ func TestIPerf2ServesStockUDPClients(t *testing.T) {
 			defer l.Close()
 			end := serveIPerf2(t, l.B())
 			out := stockClient(t, l, c.args)
-			reports := end()
+			reports := end(1)
 			if len(reports) != 1 {
 				t.Fatalf("%d reports, want 1\n%s", len(reports), out)
 			}
@@ -206,7 +212,7 @@ func TestIPerf2ServesStockUDPClientsBothWays(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) {
 			end := serveIPerf2(t, l.B())
 			out := stockClient(t, l, "-u -b 4m -t 0.2 "+c.args)
-			reports := end()
+			reports := end(c.reports)
 			if len(reports) != c.reports {
 				t.Fatalf("%d reports, want %d\n%s", len(reports), c.reports, out)
 			}
@@ -298,7 +304,7 @@ func TestIPerf2IgnoresJunk(t *testing.T) {
 		}
 		return nil
 	}))
-	if reports := end(); len(reports) != 0 {
+	if reports := end(0); len(reports) != 0 {
 		t.Errorf("junk made %d reports: %+v", len(reports), reports[0])
 	}
 }
