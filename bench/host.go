@@ -17,6 +17,7 @@ type Peer struct {
 	Bind, Iface string
 	Path, RX    string
 	NoGSO       bool
+	Realtime    bool // the sending threads run before all ordinary ones
 	Version     string
 }
 
@@ -34,7 +35,7 @@ const tripsPerSecond = 100
 func (p *Peer) request(o Offer) plan.TestRequest {
 	r := plan.TestRequest{
 		SendRequest: plan.SendRequest{
-			Host: p.Host, Port: p.Port, V4: p.V4, V6: p.V6, Bind: p.Bind, Iface: p.Iface, Path: p.Path, NoGSO: p.NoGSO,
+			Host: p.Host, Port: p.Port, V4: p.V4, V6: p.V6, Bind: p.Bind, Iface: p.Iface, Path: p.Path, NoGSO: p.NoGSO, Realtime: p.Realtime,
 			Rate: o.Rate, Frame: o.Frame, Duration: o.Duration, Count: o.Count, Flows: 1, Window: 4 << 20, Pattern: ramp,
 		},
 		RX: p.RX, PatternName: "ramp",

@@ -207,6 +207,17 @@ func (o *offers) at(load uint64, decides time.Duration) (list []int) {
 	return list
 }
 
+// heldUp says whether trials at a load lost more than was allowed only because this
+// host did not send all that was due.
+func (o *offers) heldUp(load uint64, allowed float64) bool {
+	for i, t := range o.history {
+		if rep := o.reports[i]; t.Load == load && t.Loss > allowed && (rep.Receiver.Lost > 0 || rep.Sender.Shortfall == 0) {
+			return false
+		}
+	}
+	return true
+}
+
 // best is the trial at a load that lost least, the fastest of them.
 func (o *offers) best(load uint64, decides time.Duration) *result.Report {
 	var best *result.Report

@@ -54,6 +54,19 @@ func (w *wire) run(_ context.Context, o Offer) (*result.Report, error) {
 	}, nil
 }
 
+// A host that sends less than was asked for does not blame the path.
+func TestSearchTellsTheHostFromThePath(t *testing.T) {
+	w := &wire{fastest: 20_000, capacity: 1e6}
+	c := &Search{
+		Run: w.run, Frames: []int{64}, Most: units.Rate{Unit: units.Packets, Micro: 100_000 * units.MicrosPerUnit}, Method: MLRsearch, Trial: 10 * time.Millisecond,
+		Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
+	}
+	rep, err := c.Search(context.Background())
+	if err != nil || !strings.HasPrefix(rep.Results[0].Found.Reason, "this host did not keep up 20.0") {
+		t.Errorf("%v, %q", err, rep.Results[0].Found.Reason)
+	}
+}
+
 // search of a simulated wire; a trial takes no time.
 func (w *wire) search(method string, loss float64, frames ...int) (*result.Report, error) {
 	c := &Search{

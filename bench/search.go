@@ -169,6 +169,8 @@ func (c *Search) row(o *offers, f *result.Found, lower, upper, most uint64, why 
 		f.Reason = "even the lowest rate lost more"
 	case upper == 0 && lower == most:
 		f.Reason = why
+	case o.heldUp(upper, f.LossRatio):
+		f.Reason = fmt.Sprintf("this host did not keep up %s: it was held up, and the path lost none", units.FormatPackets(*f.UpperPPS))
 	default:
 		f.Reason = fmt.Sprintf("%s lost more", units.FormatPackets(*f.UpperPPS))
 	}

@@ -14,10 +14,11 @@ import (
 	"linerate/internal/units"
 )
 
-// inLab runs trials between the hosts of a lab by a path.
+// inLab runs trials between the hosts of a lab by a path. The sender runs before
+// other programs, so that those of a busy machine decide no trial.
 func inLab(l *lab.Lab, v6 bool, path string) Runner {
 	return func(ctx context.Context, o Offer) (*result.Report, error) {
-		r, err := labTrial(ctx, l, v6, "packet", "test", plan.SendRequest{Rate: o.Rate, Frame: o.Frame, Duration: o.Duration, Count: o.Count, Path: path})
+		r, err := labTrial(ctx, l, v6, "packet", "test", plan.SendRequest{Rate: o.Rate, Frame: o.Frame, Duration: o.Duration, Count: o.Count, Path: path, Realtime: true})
 		if err != nil {
 			return nil, err
 		}

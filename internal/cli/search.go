@@ -41,6 +41,7 @@ func peerFlags(f *pflag.FlagSet, p *bench.Peer) {
 	add(f, &p.Path, "path", "", auto, "PATH", "how frames leave: auto, "+strings.Join(gen.Names(), ", "), nameOf(gen.Names()))
 	add(f, &p.RX, "rx", "", auto, "PATH", "how frames are counted: auto, "+strings.Join(rx.Names(), ", "), nameOf(rx.Names()))
 	f.BoolVar(&p.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
+	f.BoolVar(&p.Realtime, "realtime", false, "send before all ordinary threads (SCHED_FIFO; needs CAP_SYS_NICE)")
 	add(f, &p.Port, "port", "p", "5201", "PORT", "the server's port, unless HOST names one", within(1, 65535))
 	addressFlags(f, &p.V4, &p.V6, &p.Iface)
 	f.StringVarP(&p.Bind, "bind", "B", "", "source address, or an interface's name")
