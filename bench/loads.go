@@ -42,7 +42,8 @@ func (l *Loads) Loss(ctx context.Context, rep *result.Report) error {
 			t.Offered.PPS = rate
 		}
 		rep.Results = append(rep.Results, result.Row{
-			Config: *r.Config, Sender: r.Sender, Receiver: r.Receiver, Trials: []result.Trial{t}, PPS: t.PPS, L2Bps: t.L2Bps,
+			Config: *r.Config, Sender: r.Sender, Receiver: r.Receiver, Trials: []result.Trial{t},
+			RowRate: &result.RowRate{PPS: t.PPS, L2Bps: t.L2Bps},
 		})
 	}
 	return nil

@@ -44,7 +44,7 @@ func (x *cell) row() result.Row {
 			receiverCost = append(receiverCost, *t.ReceiverNS)
 		}
 	}
-	row.PPS, row.L2Bps = stats.Median(pps), stats.Median(l2)
+	row.RowRate = &result.RowRate{PPS: stats.Median(pps), L2Bps: stats.Median(l2)}
 	row.NSPerPacket = medianOf(cost, len(x.runs))
 	row.ReceiverNS = medianOf(receiverCost, len(x.runs))
 	middle := x.runs[rank(pps, (len(pps)-1)/2)]

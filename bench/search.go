@@ -183,8 +183,7 @@ func (c *Search) row(o *offers, f *result.Found, lower, upper, most uint64, why 
 			f.PPS = &r.PPS // a stall took the rest
 		}
 	}
-	row.PPS = *f.PPS
-	row.L2Bps = row.PPS * float64(8*o.frame)
+	row.RowRate = &result.RowRate{PPS: *f.PPS, L2Bps: *f.PPS * float64(8*o.frame)}
 	f.SpreadPPS = o.spread(lower, c.Trial)
 	if c.LineBps > 0 {
 		ratio := row.PPS * float64(8*(o.frame+preambleAndGap)) / float64(c.LineBps)

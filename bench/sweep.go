@@ -66,7 +66,7 @@ func (o *offers) curve() (rows []result.Row) {
 		// The worst trial stands for the row.
 		if row.Receiver == nil || t.Offered.LossRatio > lossOf(row) {
 			row.Config, row.Sender, row.Receiver = *rep.Config, rep.Sender, rep.Receiver
-			row.PPS, row.L2Bps = t.PPS, t.L2Bps
+			row.RowRate = &result.RowRate{PPS: t.PPS, L2Bps: t.L2Bps}
 		}
 	}
 	return rows

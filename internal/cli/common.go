@@ -42,7 +42,7 @@ func intervalFlag(f *pflag.FlagSet, interval *time.Duration) {
 func parseWindow(s string) (int, error) {
 	n, err := units.ParseSize(s)
 	if err == nil && (n < 0 || n > math.MaxInt32/2) {
-		err = fmt.Errorf("want 0 to 1G bytes")
+		err = fmt.Errorf("want less than 1G bytes")
 	}
 	return int(n), err
 }

@@ -76,7 +76,7 @@ func Main(argv []string, stdio Stdio) int {
 	if err == nil {
 		return exitDone
 	}
-	if message := oneLine(err.Error()); message != "" {
+	if message := oneLine(wording(err)); message != "" {
 		fmt.Fprintf(stdio.Err, "linerate: %s\n", message)
 		var own *exitError
 		if printed := errors.As(err, &own); !printed {
@@ -138,6 +138,14 @@ func exitStatus(err error) int {
 		return exitPeer
 	}
 	return exitFailed
+}
+
+// wording is the text of an error, empty for none.
+func wording(err error) string {
+	if err == context.Canceled {
+		return "stopped before the test began"
+	}
+	return err.Error()
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -94,9 +94,14 @@ func (o *output) finish(r *result.Report, text func() error) error {
 	for _, w := range r.Warnings {
 		fmt.Fprintf(o.stdio.Err, "linerate: warning: %s\n", w)
 	}
-	if err := o.writeHTML(r); err != nil {
+	pageErr := o.writeHTML(r)
+	if err := o.print(r, text); err != nil {
 		return err
 	}
+	return pageErr
+}
+
+func (o *output) print(r *result.Report, text func() error) error {
 	switch {
 	case o.json:
 		return report.JSON(o.stdio.Out, r)

@@ -131,6 +131,8 @@ func TestLimitNamesWhatHeldTheRate(t *testing.T) {
 			"receiver_cpu", []string{"softirq"}},
 		{"a ring", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100), ReceiverHost: idle}, lostAt("receiver_program", 100),
 			"receiver_ring", nil},
+		{"a receiver alone that lost something", Test{Config: atMax, Receiver: came(900, 100), ReceiverHost: with([4]float64{0.9, 0.1})}, nil,
+			"receiver_cpu", nil},
 		{"a backlog", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100), ReceiverHost: idle}, lostAt("receiver_backlog", 100),
 			"receiver_cpu", nil},
 		{"the network", Test{Config: atMax, Sender: left(500e6, nil), Receiver: came(900, 100), SenderHost: idle}, lostAt("network", 100),
@@ -153,6 +155,8 @@ func TestLimitNamesWhatHeldTheRate(t *testing.T) {
 			BusyNS: ptr(int64(10e9)), Retransmits: ptr(uint64(77)), MaxCwndBytes: ptr(uint64(30 << 10))})}, nil,
 			"network", []string{"77 segments"}},
 		{"a lone receiver at a rate unknown", Test{Config: &result.Config{Protocol: "udp"}, Receiver: came(1000, 0), ReceiverHost: idle}, nil, "", nil},
+		{"a lone receiver that took all, on a busy machine", Test{Config: &result.Config{Protocol: "udp"}, Receiver: came(1000, 0),
+			ReceiverHost: with([4]float64{0.9, 0.1})}, nil, "", nil},
 		{"nothing is known", Test{Config: atMax}, nil, "", nil},
 	} {
 		got := Limit(tt.test, tt.lost)

@@ -8,7 +8,9 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 )
 
@@ -43,12 +45,28 @@ func (e *PeerError) Unwrap() error { return e.Err }
 // OpenError says whose fault it is that a path did not open. What is neither
 // this host's nor the peer's, such as a port in use, it returns as it is.
 func OpenError(err error) error {
+	err = bindError(err)
 	switch {
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return &PeerError{err}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, errors.ErrUnsupported),
 		errors.Is(err, syscall.ENODEV), errors.Is(err, syscall.ENXIO):
 		return &HostError{err}
+	}
+	return err
+}
+
+// bindError adds to an error of bind(2) what to do about it.
+func bindError(err error) error {
+	var call *os.SyscallError
+	if !errors.As(err, &call) || call.Syscall != "bind" {
+		return err
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w (ss -tuanp shows by whom; --port names another)", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w (a port below 1024 needs CAP_NET_BIND_SERVICE; --port names another)", err)
 	}
 	return err
 }

@@ -3,6 +3,9 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"net"
+	"os"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -27,6 +30,21 @@ func TestOpenError(t *testing.T) {
 		}
 		if kind != tt.kind || got.Error() != wrapped.Error() || !errors.Is(got, tt.err) {
 			t.Errorf("%v became %#v, want kind %q", tt.err, got, tt.kind)
+		}
+	}
+}
+
+// What bind(2) refuses comes with what to do.
+func TestBindError(t *testing.T) {
+	for errno, want := range map[syscall.Errno]string{
+		syscall.EADDRINUSE: "ss -tuanp", syscall.EACCES: "CAP_NET_BIND_SERVICE", syscall.EINVAL: "invalid argument",
+	} {
+		got := OpenError(&net.OpError{Op: "listen", Err: os.NewSyscallError("bind", errno)})
+		if !errors.Is(got, errno) || !strings.Contains(got.Error(), want) {
+			t.Errorf("%v became %v, want %q in it", errno, got, want)
+		}
+		if got := OpenError(os.NewSyscallError("bpf", errno)); strings.Contains(got.Error(), "--port") {
+			t.Errorf("another call's %v became %v", errno, got)
 		}
 	}
 }

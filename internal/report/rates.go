@@ -49,7 +49,7 @@ func Search(w io.Writer, r *result.Report, o Options) error {
 
 // l2Of is the rate of a row at L2; nil where none was found.
 func l2Of(row *result.Row) *float64 {
-	if row.Found != nil && row.Found.PPS == nil {
+	if row.RowRate == nil {
 		return nil
 	}
 	return &row.L2Bps

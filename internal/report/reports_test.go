@@ -200,7 +200,7 @@ func compareReport() *result.Report {
 		trial := result.Trial{PPS: pps, Sent: 1_000_000, Unique: 1_000_000 - lost, Lost: lost}
 		return result.Row{
 			Config: result.Config{Protocol: "udp", Path: path, FrameBytes: frame, PayloadBytes: frame - 46, Rate: "max"},
-			Family: family, PPS: pps, L2Bps: pps * 8 * float64(frame), NSPerPacket: ns, ReceiverNS: ptr(41.4), Ratio: &ratio, RatioCI95: ci,
+			Family: family, RowRate: &result.RowRate{PPS: pps, L2Bps: pps * 8 * float64(frame)}, NSPerPacket: ns, ReceiverNS: ptr(41.4), Ratio: &ratio, RatioCI95: ci,
 			Trials: []result.Trial{trial, trial, trial},
 		}
 	}

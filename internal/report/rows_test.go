@@ -15,27 +15,27 @@ func tables() map[string]*result.Report {
 		Arrivals: &result.Arrivals{DelayNS: &result.Delay{P50: 38_000, P99: 61_000}}}
 	return map[string]*result.Report{
 		"search": {Command: "search", Results: []result.Row{
-			{Config: result.Config{FrameBytes: 1518}, Receiver: delay, L2Bps: 98.76e6, Trials: make([]result.Trial, 17), Found: &result.Found{
+			{Config: result.Config{FrameBytes: 1518}, Receiver: delay, RowRate: &result.RowRate{L2Bps: 98.76e6}, Trials: make([]result.Trial, 17), Found: &result.Found{
 				Goal: "ndr", Method: "mlrsearch", PPS: to(8133.5), UpperPPS: to(8149.0), LineRatio: to(0.1), Reason: "8149 packets/s lost more"}},
 			{Config: result.Config{FrameBytes: 64}, Trials: make([]result.Trial, 3), Found: &result.Found{
 				Goal: "pdr", LossRatio: 0.005, Method: "mlrsearch", Reason: "even the lowest rate lost more"}},
 		}},
 		"rfc2544": {Command: "search", Results: []result.Row{
-			{Config: result.Config{FrameBytes: 1518}, Receiver: delay, L2Bps: 98.76e6, Trials: make([]result.Trial, 17), Found: &result.Found{
+			{Config: result.Config{FrameBytes: 1518}, Receiver: delay, RowRate: &result.RowRate{L2Bps: 98.76e6}, Trials: make([]result.Trial, 17), Found: &result.Found{
 				Goal: "ndr", Method: "rfc2544", PPS: to(8133.5), UpperPPS: to(8149.0), Reason: "8149 packets/s lost more",
 				Latency: &result.Latency{DurationS: 60, Runs: make([]result.LatencyRun, 3),
 					DelayNS: &result.LatencyTimes{Min: 30_000, P50: 37_500, P99: 60_000, Max: 99_000, Clock: "same"}},
 				BackToBack: &result.BackToBack{PPS: 81_274, Frames: 120, Min: 119, Max: 121, StdDev: to(1.0),
 					ImpliedS: 0.0015, CorrectedS: 0.0013, BufferFrames: 108, Bursts: []uint64{119, 120, 121}, Trials: make([]result.Trial, 40)}}},
-			{Config: result.Config{FrameBytes: 64}, L2Bps: 50e6, Trials: make([]result.Trial, 9), Found: &result.Found{
+			{Config: result.Config{FrameBytes: 64}, RowRate: &result.RowRate{L2Bps: 50e6}, Trials: make([]result.Trial, 9), Found: &result.Found{
 				Goal: "ndr", Method: "rfc2544", PPS: to(97_656.25), Reason: "the highest rate that was asked for passed",
 				Latency: &result.Latency{DurationS: 60, Runs: make([]result.LatencyRun, 1), RTTNS: &result.LatencyTimes{Min: 50_000, P50: 75_000, P99: 90_000, Max: 95_000},
 					DelayNS: &result.LatencyTimes{P50: 1000, P99: 2000, Max: 3000, Clock: "relative"}}}},
 		}},
 		"sweep": {Command: "sweep", Results: []result.Row{
-			{Config: result.Config{FrameBytes: 512}, Receiver: delay, PPS: 9000, L2Bps: 36.864e6,
+			{Config: result.Config{FrameBytes: 512}, Receiver: delay, RowRate: &result.RowRate{PPS: 9000, L2Bps: 36.864e6},
 				Trials: []result.Trial{{Offered: &result.Offered{PPS: 10_000, LossRatio: 0.1}}}},
-			{Config: result.Config{FrameBytes: 512}, PPS: 8000, L2Bps: 32.768e6,
+			{Config: result.Config{FrameBytes: 512}, RowRate: &result.RowRate{PPS: 8000, L2Bps: 32.768e6},
 				Trials: []result.Trial{{Offered: &result.Offered{PPS: 8000}}}},
 		}},
 		"mtu": {Command: "mtu", Results: []result.Row{

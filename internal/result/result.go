@@ -310,14 +310,20 @@ type Row struct {
 	Receiver    *Receiver   `json:"receiver,omitempty"`
 	Trials      []Trial     `json:"trials"`
 	Family      string      `json:"family,omitempty"` // kernel, raw
-	PPS         float64     `json:"pps"`              // median of the trials' received rate
-	L2Bps       float64     `json:"l2_bps"`
+	*RowRate                // nil for mtu without --rate, and where search found none
 	NSPerPacket *float64    `json:"ns_per_packet,omitempty"` // sender's CPU time
 	ReceiverNS  *float64    `json:"receiver_ns_per_packet,omitempty"`
 	Ratio       *float64    `json:"ratio,omitempty"` // to the udp row, paired by trial
 	RatioCI95   *[2]float64 `json:"ratio_ci95,omitempty"`
 	Found       *Found      `json:"found,omitempty"` // search
 	*MTU                    // mtu
+}
+
+// A RowRate is the rate that a row stands for: of compare and sweep what arrived
+// (the median of the trials, the worst one), of search what it found.
+type RowRate struct {
+	PPS   float64 `json:"pps"`
+	L2Bps float64 `json:"l2_bps"`
 }
 
 // A Trial is one measurement behind a row.
