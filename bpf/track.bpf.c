@@ -206,13 +206,13 @@ static __always_inline bool start(const struct arrival *a, bool ipv6)
 static __always_inline bool judge(struct flow *f, struct window *w, struct lane *l, __u32 cpu,
 				  const struct arrival *a, bool ipv6)
 {
-	struct arrival doubt = f->doubt;
+	const struct arrival *doubt = &f->doubt;
 	__u64 doubts = f->doubts, copies;
 
 	if (plausible(f, a)) {
 		doubts = 0;
 	} else if (!carries_on(f, a)) {
-		if (doubts && doubt.run == a->run && doubt.seq == a->seq) {
+		if (doubts && doubt->run == a->run && doubt->seq == a->seq) {
 			f->doubts++;
 		} else {
 			f->doubt = *a;
@@ -221,14 +221,14 @@ static __always_inline bool judge(struct flow *f, struct window *w, struct lane 
 		return false;
 	}
 	f->doubts = 0;
-	if (!test.run && !start(doubts ? &doubt : a, ipv6))
+	if (!test.run && !start(doubts ? doubt : a, ipv6))
 		return false;
 	if (doubts) {
 		l->foreign -= doubts;
-		accept_doubt(f, w, l, &doubt);
+		accept_doubt(f, w, l, doubt);
 		copies = admit(doubts - 1);
 		f->duplicates += copies;
-		f->other_bytes += copies * doubt.size;
+		f->other_bytes += copies * doubt->size;
 	}
 	accept(f, w, l, cpu, a);
 	return true;
