@@ -66,7 +66,7 @@ func (c *MTU) Measure(ctx context.Context) (*result.Report, error) {
 
 func (l *ladder) climb(ctx context.Context) error {
 	least := pmtu.Least(l.IPv6)
-	first, err := l.try(ctx, least, true)
+	first, err := l.try(ctx, pmtu.Probe{Size: least, Whole: true})
 	switch {
 	case err != nil:
 		return err
@@ -88,7 +88,7 @@ func (l *ladder) forward(ctx context.Context, least int) error {
 		if !ok {
 			break
 		}
-		a, err := l.try(ctx, size, true)
+		a, err := l.try(ctx, pmtu.Probe{Size: size, Whole: true})
 		if err != nil {
 			return err
 		}
@@ -123,8 +123,9 @@ func (l *ladder) refused(size int, s *search.Ladder, r *pmtu.Refusal) (hint int)
 	return hint
 }
 
-// reverse finds the largest answer that comes whole. Requests may leave in
-// fragments, so that the way there is no limit, where this host knows that limit.
+// reverse finds the largest answer that comes whole. What is too large for the way
+// there leaves in fragments, so that it is no limit. Over IPv4 routers make them;
+// where one drops in silence instead, nothing is known of the way back beyond.
 func (l *ladder) reverse(ctx context.Context, least int) error {
 	s := search.Ladder{Passed: least, Failed: l.Local + 1, Hint: *l.row.Forward}
 	for {
@@ -132,7 +133,7 @@ func (l *ladder) reverse(ctx context.Context, least int) error {
 		if !ok {
 			break
 		}
-		a, err := l.try(ctx, size, size <= *l.row.Forward)
+		a, err := l.try(ctx, pmtu.Probe{Size: size, Whole: size <= *l.row.Forward, Fragment: *l.row.Forward})
 		if err != nil {
 			return err
 		}
@@ -153,17 +154,18 @@ func (l *ladder) reverse(ctx context.Context, least int) error {
 	return nil
 }
 
-// try sends a size until it is answered or refused. A refusal by a router that is
+// try sends a probe until it is answered or refused. A refusal by a router that is
 // not of this size, or the silence of a single probe, decides nothing.
-func (l *ladder) try(ctx context.Context, size int, whole bool) (pmtu.Answer, error) {
+func (l *ladder) try(ctx context.Context, p pmtu.Probe) (pmtu.Answer, error) {
+	p.Patience = l.patience
 	for tries := 0; ; tries++ {
-		l.Progress(fmt.Sprintf("IP packets of %d bytes, try %d", size, tries+1))
-		a, err := l.Prober.Send(ctx, pmtu.Probe{Size: size, Whole: whole, Patience: l.patience})
+		l.Progress(fmt.Sprintf("IP packets of %d bytes, try %d", p.Size, tries+1))
+		a, err := l.Prober.Send(ctx, p)
 		l.row.Probes++
 		if err != nil {
 			return a, err
 		}
-		late := a.Refusal != nil && a.Refusal.MTU >= size // of an earlier probe
+		late := a.Refusal != nil && a.Refusal.MTU >= p.Size // of an earlier probe
 		if a.Fragment > 0 {
 			l.row.Fragmented = true
 		}

@@ -18,6 +18,7 @@ import (
 // owns it.
 type Echo struct {
 	fd    int
+	cut   *cutter // nil over IPv4
 	to    unix.Sockaddr
 	v6    bool
 	id    uint16
@@ -83,6 +84,15 @@ func (e *Echo) setUp(iface string) error {
 	if err := unix.Connect(e.fd, e.to); err != nil {
 		return os.NewSyscallError("connect", err)
 	}
+	if e.v6 {
+		source, err := unix.Getsockname(e.fd)
+		if err != nil {
+			return os.NewSyscallError("getsockname", err)
+		}
+		if e.cut, err = openCutter(source.(*unix.SockaddrInet6), e.to.(*unix.SockaddrInet6), iface); err != nil {
+			return err
+		}
+	}
 	return e.forbidFragments(true)
 }
 
@@ -115,8 +125,13 @@ func (e *Echo) PathMTU() (int, error) {
 	return unix.GetsockoptInt(e.fd, unix.IPPROTO_IP, unix.IP_MTU)
 }
 
-// Close closes the socket.
-func (e *Echo) Close() error { return unix.Close(e.fd) }
+// Close closes the sockets.
+func (e *Echo) Close() error {
+	if e.cut != nil {
+		return errors.Join(unix.Close(e.fd), e.cut.close())
+	}
+	return unix.Close(e.fd)
+}
 
 // Send tries one probe. The error is that of ctx or the socket's own; no answer is
 // no error.
@@ -130,7 +145,7 @@ func (e *Echo) Send(ctx context.Context, p Probe) (Answer, error) {
 	}
 	e.seq++
 	begun := time.Now()
-	if err := e.request(p.Size); err != nil {
+	if err := e.request(p); err != nil {
 		if r := e.refusal(); r != nil {
 			return Answer{Refusal: r}, nil
 		}
@@ -160,19 +175,22 @@ func (e *Echo) Send(ctx context.Context, p Probe) (Answer, error) {
 	}
 }
 
-// request sends an echo request of so many bytes of IP packet.
-func (e *Echo) request(size int) error {
+// request sends an echo request.
+func (e *Echo) request(p Probe) error {
 	header, kind := header4, byte(echoRequest4)
 	if e.v6 {
 		header, kind = header6, echoRequest6
 	}
-	m := e.buf[:max(size-header, echoHeader)]
+	m := e.buf[:max(p.Size-header, echoHeader)]
 	clear(m[:echoHeader])
 	m[0] = kind
 	binary.BigEndian.PutUint16(m[4:], e.id)
 	binary.BigEndian.PutUint16(m[6:], e.seq)
 	for i := range m[echoHeader:] {
 		m[echoHeader+i] = byte(i)
+	}
+	if e.v6 && !p.Whole && p.Fragment > 0 {
+		return e.cut.send(m, p.Fragment, uint32(e.id)<<16|uint32(e.seq))
 	}
 	if !e.v6 { // of ICMPv6 the kernel makes the checksum
 		binary.BigEndian.PutUint16(m[2:], checksum(m))

@@ -14,6 +14,10 @@ type Probe struct {
 	// does not fit is refused. Without it this host may send the request in
 	// fragments, and the answer shows the way back alone.
 	Whole bool
+	// Fragment is how large a fragment may be where not Whole, in bytes of an IP
+	// packet; 0 for what this host knows of the path. Over IPv4 it has no say:
+	// routers cut up there.
+	Fragment int
 	// Patience is how long to wait for an answer.
 	Patience time.Duration
 }

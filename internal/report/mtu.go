@@ -57,9 +57,10 @@ func (o Options) beyond(c *result.Config, m *result.MTU) string {
 	case "router":
 		return "larger is refused by the router " + m.RefusedFrom
 	case "silence":
-		// Routers cut up an answer over IPv4, so that it comes back whatever its size.
+		// An answer may be what was dropped, unless larger ones came back. Routers cut
+		// up one over IPv4, so that it comes back whatever its size.
 		where := ""
-		if strings.Contains(m.Peer, ":") {
+		if larger := m.Reverse != nil && *m.Reverse > *m.Forward; !larger && strings.Contains(m.Peer, ":") {
 			where = ", there or on the way back"
 		}
 		return o.paint(red, "larger is dropped in silence"+where+": a black hole") + fmt.Sprintf(" (%s has MTU %d)", c.Interface, m.Local)
