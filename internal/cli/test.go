@@ -118,6 +118,7 @@ goes forward; its --full-duplex is --bidir.`,
 	intervalFlag(f, &o.interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
+	out.csvFlag(cmd, "the intervals (with --interval 0 the whole)")
 	out.verboseFlag(cmd)
 	return cmd
 }
