@@ -51,6 +51,7 @@ right. It needs CAP_NET_RAW.`,
 	intervalFlag(f, &interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
+	out.csvFlag(cmd, "the intervals (with --interval 0 the whole)")
 	return cmd
 }
 

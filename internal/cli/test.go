@@ -91,6 +91,8 @@ goes forward; its --full-duplex is --bidir.`,
 	add(f, &r.RX, "rx", "", "auto", "PATH", "how frames are counted: auto, "+strings.Join(rx.Names(), ", "), nameOf(rx.Names()))
 	add(f, &r.Flows, "flows", "P", "1", "N", "parallel flows, one source port each", within(1, iperf3.MaxStreams))
 	add(f, &r.Burst, "burst", "", "", "N", "most packets back to back (default 1 below 100 kpps)", within(1, 1024))
+	threadFlags(f, &r.Threads, &r.CPUs, &r.Realtime)
+	add(f, &r.Queue, "queue", "", "0", "N", "queue of the interface (path afxdp; of several threads the first's)", within(0, 1023))
 	f.BoolVar(&r.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
 	add(f, &r.Port, "port", "p", "5201", "PORT", "the server's port, unless HOST names one; of iperf2 5001", within(1, 65535))
 	add(f, &r.Window, "window", "w", "4M", "BYTES", "socket buffers at both ends; K and M are 1024 (default of TCP the kernel's)", parseWindow)
@@ -118,6 +120,7 @@ goes forward; its --full-duplex is --bidir.`,
 	intervalFlag(f, &o.interval)
 	out.flags(cmd)
 	out.streamFlag(cmd)
+	out.csvFlag(cmd, "the intervals (with --interval 0 the whole)")
 	out.verboseFlag(cmd)
 	return cmd
 }

@@ -63,7 +63,7 @@ func (t *Test) strangers(role, counter string) (n, of uint64) {
 		if t.Sender == nil || t.Sender.SentPackets == nil {
 			return 0, 0
 		}
-		ours = t.Sender.Packets
+		ours = t.Sender.Packets + net(t.SenderHost, role).sum(t.ip("FragCreates"))
 	default:
 		if t.Receiver == nil || t.Receiver.ArrivedPackets == nil || t.merged() {
 			return 0, 0

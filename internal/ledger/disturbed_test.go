@@ -23,6 +23,10 @@ func TestDisturbances(t *testing.T) {
 			"4000 of 5000 frames that left eth0"},
 		{"others at the receiver", func(s, r *result.Host) { r.NIC.Counters["rx_packets"] = result.Counter{After: 5000} },
 			"4000 of 5000 frames that came to eth0"},
+		{"fragments at the sender", func(s, r *result.Host) {
+			s.NIC.Counters["tx_packets"] = result.Counter{After: 3000}
+			s.Counters = map[string]result.Counter{"IpFragCreates": {After: 3000}}
+		}, ""},
 		{"pause frames", func(s, r *result.Host) { s.NIC.Counters["ethtool_pause_rx"] = result.Counter{Before: 3, After: 9} },
 			"flow control paused the link: ethtool_pause_rx 3 to 9"},
 		{"half duplex", func(s, r *result.Host) { r.NIC.HalfDuplex = true }, "half duplex"},

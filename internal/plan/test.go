@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"net/netip"
 	"strings"
@@ -123,43 +122,6 @@ func ResolveTest(ctx context.Context, r TestRequest) (*Test, error) {
 	return t, nil
 }
 
-// check refuses what contradicts itself.
-func (r *TestRequest) check() error {
-	switch {
-	case r.ConnectOnly:
-		return r.checkConnects()
-	case r.Bounce > 0:
-		return r.checkBounce()
-	case r.Reverse && r.Bidir:
-		return &UsageError{"reverse", "contradicts --bidir, in which both ends send: give one of them"}
-	case r.Flows > iperf3.MaxStreams:
-		return &UsageError{"flows", fmt.Sprintf("a coordinated test has at most %d streams", iperf3.MaxStreams)}
-	case r.Omit > 0 && (r.Count != 0 || r.Bytes != 0):
-		return &UsageError{"omit", "goes with --duration alone"}
-	}
-	if !r.TCP {
-		for flag, set := range map[string]bool{
-			"mss": r.MSS != 0, "congestion": r.Congestion != "", "pace": r.Pace != 0,
-		} {
-			if set {
-				return &UsageError{flag, "is for --tcp"}
-			}
-		}
-		return nil
-	}
-	for flag, set := range map[string]bool{
-		"count": r.Count != 0, "frame": r.Frame != 0, "imix": len(r.IMIX.Frames) != 0, "burst": r.Burst != 0,
-		"src-mac": r.SrcMAC != nil, "dst-mac": r.DstMAC != nil, "vlan": r.VLAN != nil,
-		"ramp": r.Ramp != nil, "profile": r.Profile != nil, "smooth": r.Smooth,
-		"path": r.Path != "" && r.Path != auto, "rx": r.RX != "" && r.RX != auto,
-	} {
-		if set {
-			return &UsageError{flag, "contradicts --tcp: the kernel makes the packets of TCP"}
-		}
-	}
-	return nil
-}
-
 // Sending plans what leaves this end: from consecutive ports, of which the first
 // is given, 0 for any.
 func (t *Test) Sending(ctx context.Context, f probe.Format, port uint16) (*Send, error) {
@@ -188,6 +150,7 @@ func (t *Test) Receiving(ctx context.Context, f probe.Format, port uint16, ports
 	r := RecvRequest{
 		Addr: netip.AddrPortFrom(t.Source, port).String(), Ports: ports, RX: t.Request.RX, Window: t.Request.Window,
 		Format: f, Histogram: t.Request.Histogram, Verify: t.Request.Verify, Pattern: t.Request.Pattern, Drain: TestDrain,
+		CPUs: t.Request.CPUs, Realtime: t.Request.Realtime,
 	}
 	p, err := ResolveReceive(ctx, r)
 	if err != nil {

@@ -24,6 +24,9 @@ func placement(cpus []int, realtime bool) (linux.Placement, error) {
 	return linux.Placement{CPUs: cpus, Realtime: realtime}, nil
 }
 
+// many reports whether more than one worker is asked for.
+func (r *SendRequest) many() bool { return r.Threads > 1 || r.Threads == AutoThreads }
+
 // processors is how many workers have one each.
 func processors(cpus []int) int {
 	if len(cpus) > 0 {

@@ -27,11 +27,16 @@ func CSV(w io.Writer, r *result.Report) error {
 			return err
 		}
 	}
-	if len(t.rows) == 0 && (r.Sender != nil || r.Receiver != nil) {
+	if len(t.rows) == 0 {
 		whole := struct {
-			Sender   *result.Sender   `json:"sender,omitempty"`
-			Receiver *result.Receiver `json:"receiver,omitempty"`
-		}{r.Sender, r.Receiver}
+			Sender    *result.Sender     `json:"sender,omitempty"`
+			Receiver  *result.Receiver   `json:"receiver,omitempty"`
+			Ledger    *result.Ledger     `json:"ledger,omitempty"`
+			Reverse   *result.Direction  `json:"reverse,omitempty"`
+			RTTNS     *result.RoundTrips `json:"rtt_ns,omitempty"`
+			BounceNS  *result.Bounces    `json:"bounce_ns,omitempty"`
+			ConnectNS *result.Connects   `json:"connect_ns,omitempty"`
+		}{r.Sender, r.Receiver, r.Ledger, r.Reverse, r.RTTNS, r.BounceNS, r.ConnectNS}
 		if err := t.add(&whole); err != nil {
 			return err
 		}

@@ -21,6 +21,12 @@ func TestCSV(t *testing.T) {
 		}
 		golden(t, name, b.Bytes())
 	}
+	var bounces bytes.Buffer
+	times := &result.Times{Min: 1, P50: 2, P99: 3, P999: 4, Max: 5}
+	want := "bounce_ns.tried,bounce_ns.lost,bounce_ns.per_second,bounce_ns.min,bounce_ns.p50,bounce_ns.p99,bounce_ns.p999,bounce_ns.max\n9,0,3,1,2,3,4,5\n"
+	if err := CSV(&bounces, &result.Report{BounceNS: &result.Bounces{Tried: 9, PerSecond: 3, Times: times}}); err != nil || bounces.String() != want {
+		t.Errorf("a test that is all of requests: %q, %v", bounces.String(), err)
+	}
 	var b bytes.Buffer
 	if err := CSV(&b, &result.Report{Error: "nothing began"}); err != nil || b.Len() != 0 {
 		t.Errorf("a report without rows: %q, %v", b.String(), err)

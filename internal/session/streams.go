@@ -73,7 +73,7 @@ func (s *streams) dialTCP(ctx context.Context, t *plan.Test, cookie iperf3.Cooki
 		}
 		conn, took, err := tcp.Dial(ctx, local, t.Peer, t.SocketOptions())
 		if err != nil {
-			return fmt.Errorf("stream %d: %w", iperf3.StreamID(i), err)
+			return plan.OpenError(fmt.Errorf("stream %d: %w", iperf3.StreamID(i), err))
 		}
 		s.tcp = append(s.tcp, conn)
 		s.connect = max(s.connect, took)

@@ -85,16 +85,29 @@ const minMSS, maxMSS = 88, 32767
 // available lists the congestion controls that the kernel can use now.
 const available = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 
+// noCongestion is a congestion control that the kernel has not, and those that it
+// has, as far as known.
+type noCongestion struct{ has []string }
+
+func (e noCongestion) Error() string {
+	const what = "the kernel has no such congestion control"
+	if e.has == nil {
+		return what
+	}
+	return what + ", but " + strings.Join(e.has, ", ")
+}
+
+func (e noCongestion) Is(target error) bool { return target == errors.ErrUnsupported }
+
 func setCongestion(o *Options, fd int) error {
 	err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, o.Congestion)
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		names, err := os.ReadFile(available)
 		if err != nil {
-			return errors.New("the kernel has no such congestion control")
+			return noCongestion{}
 		}
-		return fmt.Errorf("the kernel has no such congestion control, but %s",
-			strings.Join(strings.Fields(string(names)), ", "))
+		return noCongestion{strings.Fields(string(names))}
 	case errors.Is(err, unix.EPERM):
 		return fmt.Errorf("set TCP_CONGESTION: %w (needs CAP_NET_ADMIN, or its name in net.ipv4.tcp_allowed_congestion_control)", err)
 	}

@@ -127,6 +127,13 @@ func TestNagleIsLeftOnUnlessAsked(t *testing.T) {
 	}
 }
 
+func TestNoSuchCongestionIsUnsupported(t *testing.T) {
+	_, err := Listen(t.Context(), netip.MustParseAddrPort("127.0.0.1:0"), Options{Congestion: "hope"})
+	if !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("got %v, want it unsupported", err)
+	}
+}
+
 func TestRefusedOptionsNameTheirFlag(t *testing.T) {
 	l := newLab(t, lab.Config{})
 	names, err := os.ReadFile(available)
