@@ -38,6 +38,7 @@ type Pacer struct {
 	lastDue  time.Duration
 	cost     uint64 // what all that left took of the rate
 	unit     uint64 // and each of those that left last
+	bursts   burstAccount
 	stats    Stats
 }
 
@@ -75,6 +76,9 @@ func (p *Pacer) Next(now int64) (b Burst, at int64, ok bool) {
 	n := p.end - p.slot
 	if len(p.s.Sizes) > 1 {
 		n = min(n, p.sameSize())
+	}
+	if p.s.Isochronous != nil {
+		n = min(n, p.s.Isochronous.left(p.slot))
 	}
 	b = Burst{
 		Flow:  uint16(p.flow),
@@ -142,10 +146,10 @@ func (p *Pacer) ready(now int64, n uint64) uint64 {
 }
 
 // departure is when a burst may leave: when it is due, or, in debt, no sooner
-// after the last one than the repayment rate allows.
+// after the last one than the repayment rate allows; isochronous bursts have none.
 func (p *Pacer) departure() int64 {
 	at := p.start + int64(p.due)
-	if p.stats.Packets > 0 && p.s.MicroRate > 0 {
+	if p.stats.Packets > 0 && p.s.MicroRate > 0 && p.s.Isochronous == nil {
 		gap := int64(p.due - p.forgone - p.lastDue)
 		_, last := p.watch.Span()
 		at = max(at, last+gap*repayNum/repayDen)
@@ -165,7 +169,7 @@ func (p *Pacer) Sent(b Burst, n int, at int64) {
 	p.lastDue = b.Due - p.forgone
 	after := p.s.place(p.slot) + uint64(n)
 	p.take(b, n)
-	if late := time.Duration(at-p.start) - b.Due; p.s.MicroRate > 0 && late > lateFloor && late > p.s.Due(after)-b.Due {
+	if late := time.Duration(at-p.start) - b.Due; p.s.MicroRate > 0 && late > lateFloor && late > p.s.deadline(after)-b.Due {
 		p.stats.Late += uint64(n)
 	}
 	p.watch.Add(at, cadence.Load{Packets: uint64(n), Bytes: uint64(n) * uint64(b.Size)}, int64(p.due-b.Due)/int64(n))
@@ -173,6 +177,9 @@ func (p *Pacer) Sent(b Burst, n int, at int64) {
 
 // take makes the first n packets of b sent.
 func (p *Pacer) take(b Burst, n int) {
+	if p.s.Isochronous != nil && n > 0 {
+		p.bursts.add(p.s.Isochronous.of(p.slot), uint64(n)*uint64(b.Size))
+	}
 	p.together = uint64(n)
 	p.unit = p.s.Costs[p.s.inCycle(p.slot)]
 	p.cost += uint64(n) * p.unit
@@ -221,7 +228,7 @@ func (p *Pacer) giveUpRest() {
 
 // forgive gives up debt beyond MaxDebt: the packets that were due before are
 // passed over, whole cycles of sizes at a time. A test of so many packets takes
-// longer for it; one of a duration sends so many fewer.
+// longer for it; one of a duration, or of isochronous bursts, sends so many fewer.
 func (p *Pacer) forgive(now int64) {
 	if p.s.MicroRate == 0 || p.slot >= p.end {
 		return
@@ -233,7 +240,7 @@ func (p *Pacer) forgive(now int64) {
 	cycle := uint64(len(p.s.Sizes))
 	due := p.s.own(p.s.Packets(late))
 	passed := (due - min(p.slot, due) + cycle - 1) / cycle * cycle
-	if p.s.Duration > 0 {
+	if p.s.Duration > 0 || p.s.Isochronous != nil { // whose bursts are so many
 		passed = min(passed, p.end-p.slot)
 		p.stats.Shortfall += passed
 	} else {

@@ -49,6 +49,9 @@ type Schedule struct {
 	MicroRate uint64
 	// Profile is of a rate that changes; nil for one that does not.
 	Profile Profile
+	// Isochronous is of a test in bursts, in place of a rate; nil for any other. With
+	// it there is one flow and one size, and MicroRate is the mean.
+	Isochronous *Isochronous
 	// Flows is the number of flows, walked in turn, one burst each.
 	Flows int
 	// Burst is the most packets planned back to back.
@@ -74,11 +77,23 @@ func (s *Schedule) Due(k uint64) time.Duration {
 	if s.MicroRate == 0 {
 		return 0
 	}
+	if s.Isochronous != nil {
+		return s.Isochronous.due(s.Isochronous.of(k))
+	}
 	a := times(s.Cost(k), uint64(time.Second)*microsPerUnit)
 	if s.Profile != nil {
 		return s.Profile.due(a)
 	}
 	return a.after(s.MicroRate)
+}
+
+// deadline is when the packet before packet k has to have left: when k is due, or, as the
+// packets of an isochronous burst are due at once, when the next burst is.
+func (s *Schedule) deadline(k uint64) time.Duration {
+	if s.Isochronous != nil {
+		return s.Isochronous.due(s.Isochronous.of(k-1) + 1)
+	}
+	return s.Due(k)
 }
 
 // Cost is what the first k packets take of the rate, in the units of Costs.
@@ -98,10 +113,14 @@ func (s *Schedule) Cost(k uint64) uint64 {
 	return sum
 }
 
-// Packets is how many whole packets the rate allows in d: floor(rate x d).
+// Packets is how many whole packets the rate allows in d: floor(rate x d), or those of
+// the bursts that begin in it.
 func (s *Schedule) Packets(d time.Duration) uint64 {
 	if s.MicroRate == 0 || d <= 0 {
 		return 0
+	}
+	if s.Isochronous != nil {
+		return s.Isochronous.packets(d)
 	}
 	allowed := times(s.MicroRate, uint64(d))
 	if s.Profile != nil {

@@ -16,6 +16,7 @@ type Stats struct {
 	Shortfall    uint64          // packets due that were given up
 	Span         time.Duration   // from the first departure to when the packet after the last would leave; 0 if one burst was all
 	Cadence      *cadence.Result // of departures; nil when unpaced, and of several workers, as nobody saw all leave
+	Bursts       *SentBursts     // nil but of an isochronous schedule
 	ErrorPPM     float64         // long-run rate against the asked; NaN when unpaced or not to be told
 }
 
@@ -46,6 +47,9 @@ func Finish(pacers ...*Pacer) Stats {
 		r := p.watch.Result(p.start+int64(p.due), p.nominal())
 		s.Cadence = &r
 	}
+	if p := pacers[0]; p.s.Isochronous != nil {
+		s.Bursts = p.bursts.result()
+	}
 	s.ErrorPPM = math.NaN()
 	if first != nil {
 		s.pace(first, last, cost, even)
@@ -56,6 +60,11 @@ func Finish(pacers ...*Pacer) Stats {
 // pace tells the rate by intervals, not packets: what left before the last
 // departure took from the first departure to that one.
 func (s *Stats) pace(first, last *Pacer, cost uint64, even bool) {
+	if iso := first.s.Isochronous; iso != nil {
+		// To when the next burst would begin.
+		s.Span = max(time.Duration(last.leftLast()-first.left()), last.lastDue-first.firstDue+iso.due(1))
+		return
+	}
 	took, before := float64(last.leftLast()-first.left()), float64(cost-last.lastCost())
 	if took <= 0 || before <= 0 {
 		return
@@ -89,7 +98,7 @@ func (p *Pacer) lastCost() uint64 {
 
 // nominal is the gap in ns between all packets; 0 where they have no one such gap.
 func (p *Pacer) nominal() float64 {
-	if p.s.Profile != nil || p.s.MicroRate == 0 || slices.Min(p.s.Costs) != slices.Max(p.s.Costs) {
+	if p.s.Profile != nil || p.s.Isochronous != nil || p.s.MicroRate == 0 || slices.Min(p.s.Costs) != slices.Max(p.s.Costs) {
 		return 0
 	}
 	return float64(p.s.Costs[0]) * 1e9 * microsPerUnit / float64(p.s.MicroRate)

@@ -37,6 +37,9 @@ func newSend(stdio Stdio) *cobra.Command {
 			if cmd.Flags().Changed("rate") && (r.Ramp != nil || r.Profile != nil) {
 				return &plan.UsageError{Flag: "rate", Msg: "contradicts --ramp and --profile: give one of them"}
 			}
+			if err := notIsochronous(cmd, &r); err != nil {
+				return err
+			}
 			if r.TCP {
 				ofTCP(cmd, &r)
 				return runSendTCP(cmd.Context(), r, interval, &out)
@@ -53,6 +56,7 @@ func newSend(stdio Stdio) *cobra.Command {
 	add(f, &r.Rate, "rate", "b", "100M", "RATE", "500M, 9.4G@l1, 1.5Mpps, 95% of the link at L1, max; over all flows (default of TCP max)", units.ParseRate)
 	add(f, &r.Ramp, "ramp", "", "", "FROM:TO:STEP", "rates from one to another, in equal parts of --duration, or 1 s each", plan.ParseRamp)
 	add(f, &r.Profile, "profile", "", "", "FILE", "CSV of time,rate: from when on which rate holds; 0 is silence, and as the last line the end", profileFile)
+	isochronousFlag(f, &r.Isochronous)
 	add(f, &r.Layer, "layer", "", "", "LAYER", "which bits a rate counts: l1, l2, l3 or l4 (default l4, the UDP payload)", units.ParseLayer)
 	add(f, &r.Frame, "frame", "", "", "BYTES", "Ethernet frame with FCS (default the largest that fits the path)", within(64, 65535+18))
 	add(f, &r.Payload, "payload", "l", "", "BYTES", "UDP payload, in place of --frame; of TCP a block (default 128K)", parseBlock)
@@ -86,6 +90,26 @@ func newSend(stdio Stdio) *cobra.Command {
 	out.csvFlag(cmd, "the intervals (with --interval 0 the whole)")
 	out.verboseFlag(cmd)
 	return cmd
+}
+
+// isochronousFlag is that of bursts, in place of a rate.
+func isochronousFlag(f *pflag.FlagSet, to **plan.Isochronous) {
+	add(f, to, "isochronous", "", "", "FPS:MEAN,STDDEV", "so many bursts a second, as frames of a video, of a log-normal size that comes to MEAN and STDDEV in bit/s, as 60:10M,1M", plan.ParseIsochronous)
+}
+
+// notIsochronous refuses what such bursts contradict, where flags alone tell.
+func notIsochronous(cmd *cobra.Command, r *plan.TestRequest) error {
+	switch {
+	case r.Isochronous == nil:
+		return nil
+	case cmd.Flags().Changed("rate"):
+		return &plan.UsageError{Flag: "rate", Msg: "contradicts --isochronous: give one of them"}
+	case r.Bounce > 0 || r.ConnectOnly:
+		return &plan.UsageError{Flag: "isochronous", Msg: "has no use with --bounce and --connect-only, which send no load"}
+	case r.TCP:
+		return &plan.UsageError{Flag: "isochronous", Msg: "contradicts --tcp: the kernel makes the packets of TCP"}
+	}
+	return nil
 }
 
 // tcpFlags are those of TCP's sockets.

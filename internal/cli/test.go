@@ -59,6 +59,9 @@ goes forward; its --full-duplex is --bidir.`,
 			if cmd.Flags().Changed("rate") && (r.Bounce > 0 || r.ConnectOnly) {
 				return &plan.UsageError{Flag: "rate", Msg: "has no use with --bounce and --connect-only, which send no load"}
 			}
+			if err := notIsochronous(cmd, &r); err != nil {
+				return err
+			}
 			if r.TCP {
 				if err := o.fail.checkTCP(); err != nil {
 					return err
@@ -78,6 +81,7 @@ goes forward; its --full-duplex is --bidir.`,
 	f.BoolVarP(&r.Reverse, "reverse", "R", false, "the server sends")
 	f.BoolVar(&r.Bidir, "bidir", false, "both send at once")
 	add(f, &r.Rate, "rate", "b", "100M", "RATE", "500M, 9.4G@l1, 1.5Mpps, 95% of the link at L1, max; over all flows (default of TCP max)", units.ParseRate)
+	isochronousFlag(f, &r.Isochronous)
 	add(f, &r.Layer, "layer", "", "", "LAYER", "which bits a rate counts: l1, l2, l3 or l4 (default l4, the payload)", units.ParseLayer)
 	add(f, &r.Frame, "frame", "", "", "BYTES", "Ethernet frame with FCS (default the largest that fits the path)", within(64, 65535+18))
 	add(f, &r.Payload, "payload", "l", "", "BYTES", "UDP payload, in place of --frame, in fragments where it must be; of TCP a block (default 128K)", parseBlock)

@@ -32,6 +32,7 @@ func parsePeer(s string) (string, error) {
 var notOfIPerf2 = []struct{ flag, why string }{
 	{"omit", "its server counts from the first packet on"},
 	{"imix", "its server tells bytes and packets of one size"},
+	{"isochronous", "its server wants a header of its own in each datagram of a burst"},
 	{"verify", "its server checks no payload"},
 	{"rtt", "its server sends no probes back"},
 	{"bounce", "it answers no requests of linerate's"},

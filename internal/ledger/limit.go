@@ -77,6 +77,8 @@ func (t *Test) asked(got *result.Rate) (words string, reached bool) {
 		got = &result.Rate{}
 	}
 	switch c := t.Config; {
+	case c.Isochronous != nil:
+		return units.FormatBits(c.Isochronous.MeanBps) + " in bursts", t.Sender != nil && t.Sender.SentPacing != nil && t.Sender.Shortfall == 0
 	case c.RateBps > 0:
 		return units.FormatBits(c.RateBps), t.reached(at(got, c.Layer) / c.RateBps)
 	case c.RatePps > 0:

@@ -193,5 +193,5 @@ func (r *SendRequest) profile() (flag string, p Profile, d time.Duration, err er
 		}
 		return "profile", r.Profile, d, err
 	}
-	return "", nil, d, nil
+	return "rate", nil, d, nil
 }

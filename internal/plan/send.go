@@ -34,10 +34,11 @@ type SendRequest struct {
 	Port   int    // where Host names none
 	V4, V6 bool
 
-	Rate    units.Rate // of all flows; must be given, unless a ramp or a profile is
-	Ramp    *Ramp
-	Profile Profile
-	Layer   units.Layer
+	Rate        units.Rate // of all flows; must be given, unless one of the next three is
+	Ramp        *Ramp
+	Profile     Profile
+	Isochronous *Isochronous
+	Layer       units.Layer
 
 	Frame   int // bytes with FCS
 	Payload int // bytes
@@ -100,6 +101,9 @@ type Send struct {
 // or that of ctx.
 func ResolveSend(ctx context.Context, r SendRequest) (*Send, error) {
 	if err := r.ranges(); err != nil {
+		return nil, err
+	}
+	if err := r.checkIsochronous(); err != nil {
 		return nil, err
 	}
 	to, err := r.reach(ctx)
@@ -181,12 +185,14 @@ func (s *Send) schedule(r *SendRequest, to *destination) (offer, error) {
 	if err != nil {
 		return offer{}, err
 	}
+	if r.Isochronous != nil {
+		flag, r.Rate = "isochronous", r.Isochronous.Mean
+	}
 	var o offer
 	if profile != nil {
 		r.Duration, r.Rate = length, profile.most()
 		o, s.Schedule.Profile, err = profile.offers(flag, r.Layer, to.route.Link)
 	} else {
-		flag = "rate"
 		o, err = newOffer(r.Rate, r.Layer, to.route.Link)
 	}
 	if err != nil {
@@ -197,6 +203,12 @@ func (s *Send) schedule(r *SendRequest, to *destination) (offer, error) {
 		return o, err
 	}
 	s.Schedule.Profile = rates
+	if r.Isochronous != nil {
+		s.Schedule.Burst, s.Schedule.Most = burstMost, burstMost
+		if s.Schedule.Isochronous, err = r.Isochronous.bursts(&s.Schedule); err != nil {
+			return o, err
+		}
+	}
 	if err := tooLittle(&s.Schedule, r.Rate); err != nil {
 		return o, err
 	}
@@ -211,7 +223,7 @@ func (s *Send) schedule(r *SendRequest, to *destination) (offer, error) {
 // but at a rate no more than a millisecond has.
 func (s *Send) bulk(pps float64) {
 	switch {
-	case pps == 0:
+	case pps == 0 || s.Schedule.Isochronous != nil:
 		s.Schedule.Burst, s.Schedule.Most = s.Path.Bulk, s.Path.Bulk
 	case s.Schedule.Most > 1:
 		s.Schedule.Most = min(int(pps*1e-3), s.Path.Bulk)
@@ -232,7 +244,7 @@ const (
 // hold the rate; asked is how many were asked for.
 func (s *Send) space(asked int, pps float64) {
 	c := &s.Schedule
-	if pps < spacedLeast || c.Flows > 1 || len(c.Sizes) > 1 || c.Profile != nil || asked > spacedMost {
+	if pps < spacedLeast || c.Flows > 1 || len(c.Sizes) > 1 || c.Profile != nil || c.Isochronous != nil || asked > spacedMost {
 		return
 	}
 	c.Span = spacedFor
@@ -367,14 +379,18 @@ func (s *Send) report(r *SendRequest, to *destination, o offer) result.Config {
 		Realtime:    r.Realtime,
 		DurationS:   s.Schedule.Duration.Seconds(),
 		Count:       s.Schedule.Count,
+		Isochronous: r.Isochronous.report(),
 	}
 	r.reportRanges(&c)
 	for _, rate := range s.Schedule.Profile {
 		c.Profile = append(c.Profile, result.RateAt{FromS: rate.From.Seconds(), Rate: profileRate(o, rate.Micro)})
 	}
 	switch {
-	case c.Profile != nil:
+	case c.Profile != nil || c.Isochronous != nil:
 		c.Rate, c.RatePps = "", 0
+		if c.Isochronous != nil {
+			c.Burst = 0
+		}
 	case o.rate.Unit == units.Bits:
 		c.RateBps = float64(o.rate.Micro) / units.MicrosPerUnit
 	}

@@ -189,6 +189,10 @@ func (t *Test) describeUDP(s *Send) {
 	if pps := s.Report.RatePps; pps > 0 {
 		p.Bandwidth = max(1, int64(math.Round(pps*float64(8*p.Len)/float64(t.Streams()))))
 	}
+	if r.Isochronous != nil { // of which a server knows no more than how much it is
+		r.Rate = r.Isochronous.Mean
+		p.Bandwidth = max(1, int64(r.Rate.Micro/units.MicrosPerUnit))
+	}
 	p.BlockCount = int64(r.Count)
 	p.DontFragment = !s.Config.Fragment
 	t.Ask.Rate, t.Ask.Layer = r.Rate.String(), s.Report.Layer

@@ -23,6 +23,10 @@ func (r *TestRequest) check() error {
 		return &UsageError{"queue", "is of the end that sends, which is the server with --reverse"}
 	case r.Omit > 0 && r.many():
 		return &UsageError{"threads", "contradicts --omit, which one thread has to keep"}
+	case r.Isochronous != nil && (r.Reverse || r.Bidir):
+		return &UsageError{"isochronous", "goes forward alone: the server sends at a steady rate"}
+	case r.Isochronous != nil && r.Omit > 0:
+		return &UsageError{"omit", "contradicts --isochronous, whose bursts all count"}
 	case r.Omit > 0 && (r.Count != 0 || r.Bytes != 0):
 		return &UsageError{"omit", "goes with --duration alone"}
 	}
@@ -46,7 +50,7 @@ func (r *TestRequest) check() error {
 	for flag, set := range map[string]bool{
 		"count": r.Count != 0, "frame": r.Frame != 0, "imix": len(r.IMIX.Frames) != 0, "burst": r.Burst != 0,
 		"src-mac": r.SrcMAC != nil, "dst-mac": r.DstMAC != nil, "vlan": r.VLAN != nil,
-		"ramp": r.Ramp != nil, "profile": r.Profile != nil, "smooth": r.Smooth,
+		"ramp": r.Ramp != nil, "profile": r.Profile != nil, "smooth": r.Smooth, "isochronous": r.Isochronous != nil,
 		"path": r.Path != "" && r.Path != auto, "rx": r.RX != "" && r.RX != auto,
 	} {
 		if set {

@@ -121,6 +121,13 @@ func asked(c *result.Config) string {
 	switch n := len(c.Profile); {
 	case n != 0:
 		return fmt.Sprintf("%d rates from %s to %s", n, c.Profile[0].Rate, c.Profile[n-1].Rate)
+	case c.Isochronous != nil:
+		i := c.Isochronous
+		s := strconv.FormatFloat(i.BurstsPerS, 'f', -1, 64) + " bursts/s of " + exactly(i.MeanBps, units.BitUnit) + " " + layerName(c.Layer)
+		if i.StdDevBps > 0 {
+			s += ", stddev " + exactly(i.StdDevBps, units.BitUnit)
+		}
+		return s
 	case c.RateBps != 0:
 		return exactly(c.RateBps, units.BitUnit) + " " + layerName(c.Layer)
 	case c.RatePps != 0:

@@ -9,6 +9,15 @@ import (
 	"linerate/internal/units"
 )
 
+// bursts says what left of isochronous traffic; empty for any other.
+func bursts(s *result.Sender) string {
+	if s.SentPacing == nil || s.Bursts == nil {
+		return ""
+	}
+	b := s.Bursts
+	return fmt.Sprintf("%s of %.0f bytes on average, stddev %.0f", count(b.Sent, "burst"), b.MeanBytes, b.StdDevBytes)
+}
+
 // gaps is the distribution of the time between packets.
 func (o Options) gaps(c *result.Cadence) string {
 	if c.GapNS == nil {

@@ -67,7 +67,7 @@ func (o Options) sent(b *strings.Builder, c *result.Config, s *result.Sender) {
 	}
 	o.line(b, ", ", nonEmpty(
 		fmt.Sprintf("sent %s, %s payload in %.3f s", count(s.Packets, "packet"), units.FormatBytes(s.PayloadBytes), s.Seconds),
-		rate, o.gaps(&s.Cadence),
+		rate, bursts(s), o.gaps(&s.Cadence),
 	)...)
 	o.windows(b, &s.Cadence)
 	if s.SuperPackets != 0 {

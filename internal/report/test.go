@@ -118,7 +118,7 @@ func (o Options) pacing(c *result.Config, s *result.Sender) []string {
 	if s.RateErrorPPM != nil {
 		parts = append(parts, "rate "+units.FormatPPM(*s.RateErrorPPM))
 	}
-	parts = append(parts, o.gaps(&s.Cadence))
+	parts = append(parts, bursts(s), o.gaps(&s.Cadence))
 	if s.Shortfall != 0 {
 		parts = append(parts, achieved(c, s.Rate), o.paint(yellow, were(s.Shortfall)+" given up"))
 	}

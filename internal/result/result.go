@@ -65,37 +65,47 @@ type Config struct {
 	SourcePorts      string `json:"source_ports,omitempty"`
 	DestinationPorts string `json:"destination_ports,omitempty"`
 
-	SourceMAC    string   `json:"source_mac,omitempty"`
-	NextHopMAC   string   `json:"next_hop_mac,omitempty"`
-	Gateway      string   `json:"gateway,omitempty"`
-	VLAN         *int     `json:"vlan,omitempty"`
-	RateBps      float64  `json:"rate_bps,omitempty"` // absent for a rate in packets or max
-	RatePps      float64  `json:"rate_pps,omitempty"` // absent for max
-	Rate         string   `json:"rate,omitempty"`     // as --rate takes it, in bits: "500M", "max"
-	Profile      []RateAt `json:"profile,omitempty"`  // of a rate that changes, in place of the three above
-	Layer        string   `json:"layer,omitempty"`
-	FrameBytes   int      `json:"frame_bytes,omitempty"` // with FCS; absent for a mix
-	PayloadBytes int      `json:"payload_bytes,omitempty"`
-	IMIX         string   `json:"imix,omitempty"`
-	Flows        int      `json:"flows,omitempty"`
-	Burst        int      `json:"burst,omitempty"` // most packets planned back to back
-	Threads      int      `json:"threads,omitempty"`
-	CPUs         []int    `json:"cpus,omitempty"`     // that the threads were kept to, in turn
-	Realtime     bool     `json:"realtime,omitempty"` // the threads ran before all ordinary ones
-	Queue        *int     `json:"queue,omitempty"`    // of the interface, that the first thread had to itself
-	DurationS    float64  `json:"duration_s,omitempty"`
-	OmitS        float64  `json:"omit_s,omitempty"` // seconds at the start that no total holds
-	Count        uint64   `json:"count,omitempty"`
-	Bytes        int64    `json:"bytes,omitempty"`              // of payload, where they end the test
-	TOS          int      `json:"tos,omitempty"`                // the byte of the IP header
-	WindowAsked  int      `json:"window_asked_bytes,omitempty"` // of the socket buffer at this end
-	WindowGot    int      `json:"window_got_bytes,omitempty"`   // in the same measure: half of what getsockopt says
-	MSS          int      `json:"mss_bytes,omitempty"`          // TCP maximum segment size in use
-	Congestion   string   `json:"congestion,omitempty"`         // TCP congestion control in use
+	SourceMAC  string   `json:"source_mac,omitempty"`
+	NextHopMAC string   `json:"next_hop_mac,omitempty"`
+	Gateway    string   `json:"gateway,omitempty"`
+	VLAN       *int     `json:"vlan,omitempty"`
+	RateBps    float64  `json:"rate_bps,omitempty"` // absent for a rate in packets or max
+	RatePps    float64  `json:"rate_pps,omitempty"` // absent for max
+	Rate       string   `json:"rate,omitempty"`     // as --rate takes it, in bits: "500M", "max"
+	Profile    []RateAt `json:"profile,omitempty"`  // of a rate that changes, in place of the three above
+	// Isochronous is of a test in bursts, in place of rate and profile.
+	Isochronous  *Isochronous `json:"isochronous,omitempty"`
+	Layer        string       `json:"layer,omitempty"`
+	FrameBytes   int          `json:"frame_bytes,omitempty"` // with FCS; absent for a mix
+	PayloadBytes int          `json:"payload_bytes,omitempty"`
+	IMIX         string       `json:"imix,omitempty"`
+	Flows        int          `json:"flows,omitempty"`
+	Burst        int          `json:"burst,omitempty"` // most packets planned back to back
+	Threads      int          `json:"threads,omitempty"`
+	CPUs         []int        `json:"cpus,omitempty"`     // that the threads were kept to, in turn
+	Realtime     bool         `json:"realtime,omitempty"` // the threads ran before all ordinary ones
+	Queue        *int         `json:"queue,omitempty"`    // of the interface, that the first thread had to itself
+	DurationS    float64      `json:"duration_s,omitempty"`
+	OmitS        float64      `json:"omit_s,omitempty"` // seconds at the start that no total holds
+	Count        uint64       `json:"count,omitempty"`
+	Bytes        int64        `json:"bytes,omitempty"`              // of payload, where they end the test
+	TOS          int          `json:"tos,omitempty"`                // the byte of the IP header
+	WindowAsked  int          `json:"window_asked_bytes,omitempty"` // of the socket buffer at this end
+	WindowGot    int          `json:"window_got_bytes,omitempty"`   // in the same measure: half of what getsockopt says
+	MSS          int          `json:"mss_bytes,omitempty"`          // TCP maximum segment size in use
+	Congestion   string       `json:"congestion,omitempty"`         // TCP congestion control in use
 
 	// Of a coordinated test.
 	PeerCongestion string `json:"peer_congestion,omitempty"`   // TCP congestion control at the other end
 	ControlMSS     int    `json:"control_mss_bytes,omitempty"` // of the control connection, at the client
+}
+
+// Isochronous is what was asked for of bursts at an even beat: the mean and the
+// standard deviation are of what they come to in bits a second at the test's layer.
+type Isochronous struct {
+	BurstsPerS float64 `json:"bursts_per_s"`
+	MeanBps    float64 `json:"mean_bps"`
+	StdDevBps  float64 `json:"stddev_bps"`
 }
 
 // An Interval is one line of the live report; times count from the start.
@@ -206,7 +216,16 @@ type SentPacing struct {
 	SuperPackets int      `json:"super_packets,omitempty"` // most packets handed to the kernel as one super-frame; absent if none were
 	Refused      uint64   `json:"refused"`                 // times that the kernel refused a packet
 	Shortfall    uint64   `json:"shortfall"`               // packets due that were given up
+	Bursts       *Bursts  `json:"bursts,omitempty"`        // nil but of isochronous traffic
 	NSPerPacket  *float64 `json:"ns_per_packet,omitempty"` // the sending thread's CPU time; absent for a paced test, where it spins
+}
+
+// Bursts is what left of isochronous traffic, in payload. A burst that was given up
+// whole is none.
+type Bursts struct {
+	Sent        uint64  `json:"sent"`
+	MeanBytes   float64 `json:"mean_bytes"`
+	StdDevBytes float64 `json:"stddev_bytes"` // of all bursts, not of a sample
 }
 
 // Receiver is what arrived.

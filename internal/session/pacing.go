@@ -58,7 +58,7 @@ func loadRate(stack units.Stack, l cadence.Load, length time.Duration) *result.R
 // nominalBytes is the payload bytes a second that a schedule asks for; 0 where it
 // has no one rate.
 func nominalBytes(s *pace.Schedule) float64 {
-	if s.MicroRate == 0 || s.Profile != nil {
+	if s.MicroRate == 0 || s.Profile != nil || s.Isochronous != nil {
 		return 0
 	}
 	var bytes int

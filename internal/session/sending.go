@@ -255,6 +255,9 @@ func (s *sending) sent() *result.Sender {
 			Shortfall:   s.stats.Shortfall - s.omitted.Shortfall,
 		},
 	}
+	if b := s.stats.Bursts; b != nil {
+		r.Bursts = &result.Bursts{Sent: b.Bursts, MeanBytes: b.Mean, StdDevBytes: b.StdDev}
+	}
 	if !math.IsNaN(s.stats.ErrorPPM) {
 		r.RateErrorPPM = &s.stats.ErrorPPM
 	}
