@@ -46,14 +46,16 @@ func stockServer(t *testing.T, l *lab.Lab, args string) (end func() string) {
 // awaitListener waits until something listens on a TCP port of a host.
 func awaitListener(t *testing.T, h *lab.Host, port int) {
 	t.Helper()
-	row := fmt.Sprintf(":%04X 00000000:0000 0A ", port)
+	row := regexp.MustCompile(fmt.Sprintf(":%04X 0{8,32}:0000 0A ", port))
 	await(t, fmt.Sprintf("listener at %d", port), func() bool {
-		var table []byte
+		var v4, v6 []byte
 		check(t, h.Do(func() (err error) {
-			table, err = os.ReadFile("/proc/thread-self/net/tcp")
+			if v4, err = os.ReadFile("/proc/thread-self/net/tcp"); err == nil {
+				v6, err = os.ReadFile("/proc/thread-self/net/tcp6")
+			}
 			return err
 		}))
-		return bytes.Contains(table, []byte(row))
+		return row.Match(append(v4, v6...))
 	})
 }
 

@@ -181,18 +181,25 @@ func TestIPerf2ClientOfStockTCPServer(t *testing.T) {
 		{"bytes", iperf2.Settings{Bytes: 3_000_000}},
 		{"-X", iperf2.Settings{Bytes: 3_000_000, PeerDetect: true}},
 		{"-P 4", iperf2.Settings{Flows: 4, Bytes: 500_000}},
+		{"-V", iperf2.Settings{Bytes: 3_000_000}},
+		{"-V -R", iperf2.Settings{Mode: iperf2.Reverse, Duration: 200 * time.Millisecond, Rate: 50_000_000}},
 		{"-R", iperf2.Settings{Mode: iperf2.Reverse, Duration: 200 * time.Millisecond, Rate: 50_000_000}},
 		{"--full-duplex", iperf2.Settings{Mode: iperf2.FullDuplex, Duration: 200 * time.Millisecond, Rate: 50_000_000}},
 		{"-d", iperf2.Settings{Mode: iperf2.Dual, Duration: 200 * time.Millisecond, Rate: 50_000_000, Port: 5001}},
 		{"-r", iperf2.Settings{Mode: iperf2.Tradeoff, Duration: 200 * time.Millisecond, Rate: 50_000_000, Port: 5001}},
+		{"-V -r", iperf2.Settings{Mode: iperf2.Tradeoff, Duration: 200 * time.Millisecond, Rate: 50_000_000, Port: 5001}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			end := stockServer(t, l, "-f b")
+			args, host := "-f b", l.B().Addr4
+			if strings.HasPrefix(c.name, "-V") {
+				args, host = args+" -V", l.B().Addr6
+			}
+			end := stockServer(t, l, args)
 			var got collector
 			check(t, l.A().Do(func() error {
 				return IPerf2TCP(context.Background(), IPerf2TCPRequest{
 					IPerf2Options: IPerf2Options{Version: "test", Interval: 100 * time.Millisecond},
-					Peer:          netip.AddrPortFrom(l.B().Addr4, 5001), Settings: c.s, Pattern: pattern,
+					Peer:          netip.AddrPortFrom(host, 5001), Settings: c.s, Pattern: pattern,
 				}, &got)
 			}))
 			out := end()
