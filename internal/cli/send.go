@@ -104,8 +104,8 @@ func notIsochronous(cmd *cobra.Command, r *plan.TestRequest) error {
 		return nil
 	case cmd.Flags().Changed("rate"):
 		return &plan.UsageError{Flag: "rate", Msg: "contradicts --isochronous: give one of them"}
-	case r.Bounce > 0 || r.ConnectOnly:
-		return &plan.UsageError{Flag: "isochronous", Msg: "has no use with --bounce and --connect-only, which send no load"}
+	case r.ConnectOnly:
+		return &plan.UsageError{Flag: "isochronous", Msg: "has no use with --connect-only, which sends no load"}
 	case r.TCP:
 		return &plan.UsageError{Flag: "isochronous", Msg: "contradicts --tcp: the kernel makes the packets of TCP"}
 	}

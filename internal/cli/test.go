@@ -56,9 +56,10 @@ goes forward; its --full-duplex is --bidir.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Host = args[0]
 			o.fail.layer = r.Layer
-			if cmd.Flags().Changed("rate") && (r.Bounce > 0 || r.ConnectOnly) {
-				return &plan.UsageError{Flag: "rate", Msg: "has no use with --bounce and --connect-only, which send no load"}
+			if cmd.Flags().Changed("rate") && r.ConnectOnly {
+				return &plan.UsageError{Flag: "rate", Msg: "has no use with --connect-only, which sends no load"}
 			}
+			r.Loaded = r.Bounce > 0 && (cmd.Flags().Changed("rate") || r.Isochronous != nil)
 			if err := notIsochronous(cmd, &r); err != nil {
 				return err
 			}
@@ -104,7 +105,7 @@ goes forward; its --full-duplex is --bidir.`,
 	add(f, &r.PatternName, "pattern", "", "ramp", "PATTERN", "payload bytes: ramp, zero or random", parsePatternName)
 	f.BoolVar(&r.Histogram, "histogram", false, "show and report how delay is distributed, and round trips")
 	f.BoolVar(&r.Verify, "verify", false, "check the payload bytes and count corrupt ones")
-	add(f, &r.Bounce, "bounce", "", "", "BYTES", "in place of a load, send a request, wait for an answer as large, and so on", within(1, iperf3.MaxBlockTCP))
+	add(f, &r.Bounce, "bounce", "", "", "BYTES", "send a request, wait for an answer as large, and so on: in place of a load, or beside that of --rate or --isochronous", within(1, iperf3.MaxBlockTCP))
 	f.BoolVar(&r.ConnectOnly, "connect-only", false, "time TCP handshakes with whatever listens there: as many as --count (default 100), no data")
 	add(f, &r.RTT, "rtt", "", "", "N", "measure round trips beside the load: N probes a second (100 if no N is given)", within(1, echo.MostRate))
 	f.Lookup("rtt").NoOptDefVal = "100"
@@ -164,7 +165,7 @@ func runTest(ctx context.Context, r plan.TestRequest, o testOptions, who login, 
 	switch {
 	case r.ConnectOnly:
 		run = session.Connect
-	case r.Bounce > 0:
+	case r.Bounce > 0 && !r.Loaded:
 		run = session.Bounce
 	}
 	rep, err := run(ctx, p, version(), out)

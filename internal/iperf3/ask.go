@@ -27,7 +27,8 @@ type Ask struct {
 	TTL       int    `json:"ttl,omitempty"`
 	Pace      uint64 `json:"pace,omitempty"` // bytes per second of each TCP stream
 	Interval  int64  `json:"interval_ns,omitempty"`
-	Bounce    int    `json:"bounce,omitempty"`    // bytes of requests to answer, in place of a load
+	Bounce    int    `json:"bounce,omitempty"`    // bytes of requests to answer
+	Load      bool   `json:"load,omitempty"`      // they come beside a load, not in place of one
 	Histogram bool   `json:"histogram,omitempty"` // wants that of delay
 	Reflect   []byte `json:"reflect,omitempty"`   // asks for a reflector of probes that carry this token
 }
@@ -64,8 +65,8 @@ type Greeting struct {
 	Send     *result.Config `json:"send,omitempty"`    // how the server will send
 	Receive  *result.Config `json:"receive,omitempty"` // how it will count
 	Warnings []string       `json:"warnings,omitempty"`
-	// Reflector is the UDP port that probes for round trips come back from; absent
-	// if none was asked for.
+	// Reflector is the port that probes for round trips come back from, or that answers
+	// requests; absent if neither was asked for.
 	Reflector int `json:"reflector_port,omitempty"`
 }
 

@@ -42,7 +42,6 @@ func (t *Test) describeBounce(route *host.Route) {
 	t.params()
 	p := &t.Params
 	p.TCP, p.UDP, p.NoDelay, p.Len, p.BlockCount = r.TCP, !r.TCP, r.TCP, r.Bounce, int64(r.Count)
-	t.Ask.Bounce, t.Ask.Reflect = r.Bounce, echo.NewToken()
 	t.Report = result.Config{
 		Protocol: "udp", Direction: "forward", Interface: route.Link.Name, Source: route.Source.String(), Destination: t.Peer.String(),
 		PayloadBytes: r.Bounce, DurationS: t.Duration().Seconds(), Count: r.Count, TOS: int(r.TOS),

@@ -36,7 +36,8 @@ type TestRequest struct {
 	ConnectPatience time.Duration
 	Histogram       bool // of delay and round trips
 	ConnectOnly     bool // times TCP handshakes, as many as Count
-	Bounce          int  // bytes of a request and of its answer, in place of a load; 0 for none
+	Bounce          int  // bytes of a request and of its answer; 0 for none
+	Loaded          bool // they go beside a load, not in place of one
 	RTT             int  // probes a second for round trips; 0 for none
 
 	// Stock asks for nothing but what iperf3 itself knows, whoever the peer is.
@@ -100,7 +101,7 @@ func ResolveTest(ctx context.Context, r TestRequest) (*Test, error) {
 		t.describeConnects(to.route)
 		return t, nil
 	}
-	if r.Bounce > 0 {
+	if r.Bounce > 0 && !r.Loaded {
 		t.describeBounce(to.route)
 		return t, nil
 	}
@@ -260,8 +261,8 @@ func (t *Test) params() {
 		Duration: int64(t.Duration()), Count: r.Count, Bytes: r.Bytes,
 		Path: r.Path, RX: r.RX, NoGSO: r.NoGSO, Burst: r.Burst, Pattern: r.PatternName, Verify: r.Verify, TTL: r.TTL, Histogram: r.Histogram,
 	}
-	if r.RTT > 0 {
-		t.Ask.Reflect = echo.NewToken()
+	if r.RTT > 0 || r.Bounce > 0 {
+		t.Ask.Reflect, t.Ask.Bounce, t.Ask.Load = echo.NewToken(), r.Bounce, r.Loaded
 	}
 }
 

@@ -11,8 +11,10 @@ func (r *TestRequest) check() error {
 	switch {
 	case r.ConnectOnly:
 		return r.checkConnects()
-	case r.Bounce > 0:
+	case r.Bounce > 0 && !r.Loaded:
 		return r.checkBounce()
+	case r.Bounce > 0 && r.RTT > 0:
+		return &UsageError{"rtt", "contradicts --bounce: give one of them"}
 	case r.Reverse && r.Bidir:
 		return &UsageError{"reverse", "contradicts --bidir, in which both ends send: give one of them"}
 	case r.Flows > iperf3.MaxStreams:
@@ -29,6 +31,11 @@ func (r *TestRequest) check() error {
 		return &UsageError{"omit", "contradicts --isochronous, whose bursts all count"}
 	case r.Omit > 0 && (r.Count != 0 || r.Bytes != 0):
 		return &UsageError{"omit", "goes with --duration alone"}
+	}
+	if r.Bounce > 0 {
+		if err := CheckBounce(r.TCP, r.Bounce); err != nil {
+			return err
+		}
 	}
 	if !r.TCP {
 		for flag, set := range map[string]bool{

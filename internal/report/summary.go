@@ -15,7 +15,7 @@ func (o Options) summary(b *strings.Builder, r *result.Report) {
 	case r.ConnectNS != nil:
 		o.connects(b, r.ConnectNS)
 		return
-	case r.BounceNS != nil:
+	case r.BounceNS != nil && r.Sender == nil && r.Receiver == nil:
 		o.bounces(b, r.BounceNS)
 		return
 	}
@@ -31,6 +31,9 @@ func (o Options) summary(b *strings.Builder, r *result.Report) {
 		}
 	}
 	o.roundTrips(b, r.RTTNS)
+	if r.BounceNS != nil {
+		o.bounces(b, r.BounceNS)
+	}
 	if r.Reverse != nil {
 		o.ledger(b, "forward: ", r.Ledger, r.Hosts)
 		o.ledger(b, "reverse: ", r.Reverse.Ledger, r.Hosts)

@@ -17,12 +17,14 @@ type Connects struct {
 	*Times        // nil if all failed
 }
 
-// Bounces is of requests, each of which waited for the answer to the one before.
+// Bounces is of requests, each of which waited for the answer to the one before; it may
+// have gone beside a load, and is in none of its counts.
 type Bounces struct {
-	Tried     uint64  `json:"tried"`
-	Lost      uint64  `json:"lost"`       // no answer came within a second
-	PerSecond float64 `json:"per_second"` // of those that were answered
-	*Times            // nil if none was
+	PayloadBytes int     `json:"payload_bytes"` // of a request, and of its answer
+	Tried        uint64  `json:"tried"`
+	Lost         uint64  `json:"lost"`       // no answer came within a second
+	PerSecond    float64 `json:"per_second"` // of those that were answered
+	*Times               // nil if none was
 }
 
 // Times is a distribution of times in ns.

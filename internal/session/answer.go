@@ -55,13 +55,15 @@ type server struct {
 	rep     *result.Report
 	o       Observer
 	streams streams
-	// reflector sends back the client's probes for round trips; nil if it wants none.
-	reflector *net.UDPConn
-	in, out   leg // nil where nothing goes that way
-	conduct   *conductor
-	control   *control
-	teller    *teller           // nil towards a stock client
-	untold    []result.Interval // that came too late for it
+	// reflector is the port that sends back the client's probes, or answers its requests,
+	// until stopReflector is called; 0 and nil if it wants neither.
+	reflector     int
+	stopReflector context.CancelFunc
+	in, out       leg // nil where nothing goes that way
+	conduct       *conductor
+	control       *control
+	teller        *teller           // nil towards a stock client
+	untold        []result.Interval // that came too late for it
 }
 
 // told is an observer that tells the client what it sees.
@@ -93,7 +95,7 @@ func Answer(ctx context.Context, call *Call, o Observer) (*result.Report, error)
 			return nil, fmt.Errorf("what the client asks for: %w", &iperf3.Error{Code: code})
 		}
 	}
-	if s.ask != nil && s.ask.Bounce > 0 {
+	if s.ask != nil && s.ask.Bounce > 0 && !s.ask.Load {
 		return s.bounce(ctx)
 	}
 	if err := s.prepare(ctx); err != nil {
@@ -233,8 +235,8 @@ func (s *server) close() {
 		}
 	}
 	s.streams.close()
-	if s.reflector != nil {
-		s.reflector.Close()
+	if s.stopReflector != nil {
+		s.stopReflector()
 	}
 	if s.conduct != nil {
 		s.conduct.close()

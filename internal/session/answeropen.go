@@ -48,12 +48,12 @@ func (s *server) prepare(ctx context.Context) error {
 		s.Conn.Refuse(codeOf(err), 0)
 		return err
 	}
-	if err := s.openReflector(); err != nil {
+	if err := s.openReflector(ctx); err != nil {
 		s.Conn.Refuse(iperf3.BadParams, 0)
 		return err
 	}
 	if s.ask != nil {
-		g := iperf3.Greeting{Version: s.Version, Warnings: s.rep.Warnings, Reflector: s.reflectorPort()}
+		g := iperf3.Greeting{Version: s.Version, Warnings: s.rep.Warnings, Reflector: s.reflector}
 		_, out := s.counts()
 		if g.Receive = s.rep.Config; out > 0 {
 			g.Send = s.rep.Config

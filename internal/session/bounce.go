@@ -82,9 +82,7 @@ func (c *client) bounce(ctx context.Context, conn net.Conn) error {
 	}()
 	begun := time.Now()
 	a, err := b.Run(running, c.plan.Request.Count)
-	r := &result.Bounces{Tried: a.Sent, Lost: a.Lost, Times: times(a.Times, c.plan.Request.Histogram)}
-	r.PerSecond = float64(a.Times.N()) / time.Since(begun).Seconds()
-	c.rep.BounceNS = r
+	r := c.bounced(a, time.Since(begun))
 	select {
 	case word := <-said:
 		return word
@@ -96,6 +94,52 @@ func (c *client) bounce(ctx context.Context, conn net.Conn) error {
 		c.rep.Warnings = append(c.rep.Warnings, noneBack(c.greeting.Reflector))
 	}
 	return err
+}
+
+// bounced adds to the report what became of requests, and returns it.
+func (c *client) bounced(a echo.Account, took time.Duration) *result.Bounces {
+	r := &result.Bounces{
+		PayloadBytes: c.plan.Request.Bounce, Tried: a.Sent, Lost: a.Lost, Times: times(a.Times, c.plan.Request.Histogram),
+		PerSecond: float64(a.Times.N()) / took.Seconds(),
+	}
+	c.rep.BounceNS = r
+	return r
+}
+
+// bounceBeside makes transactions beside a load, as probe sends probes.
+func (c *client) bounceBeside() (finish func(patience time.Duration), err error) {
+	b, err := echo.NewBouncer(c.requests, c.plan.Request.Bounce, c.plan.Ask.Reflect)
+	if err != nil {
+		return nil, fmt.Errorf("requests: %w", err)
+	}
+	running, stop := context.WithCancel(context.Background())
+	var a echo.Account
+	var failed error
+	done := make(chan struct{})
+	begun := time.Now().Add(c.plan.Request.Omit)
+	go func() {
+		defer close(done)
+		select {
+		case <-time.After(time.Until(begun)):
+			a, failed = b.Run(running, 0)
+		case <-running.Done():
+		}
+	}()
+	return func(time.Duration) {
+		took := time.Since(begun)
+		stop()
+		<-done
+		if a.Times == nil {
+			return // the test ended before they began
+		}
+		c.bounced(a, took)
+		if failed != nil {
+			c.rep.Warnings = append(c.rep.Warnings, fmt.Sprintf("the requests beside the load ended early: %v", failed))
+		}
+		if a.Sent > 0 && a.Lost == a.Sent {
+			c.rep.Warnings = append(c.rep.Warnings, noneBack(c.greeting.Reflector))
+		}
+	}, nil
 }
 
 // noneBack says why nothing may have come back from a port of the server.

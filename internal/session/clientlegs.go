@@ -42,6 +42,15 @@ func (c *client) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.Bounce > 0 {
+		to, err := c.reflector("bounce")
+		if err == nil {
+			c.requests, err = c.dialResponder(ctx, to)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	// A linerate server waits until all is open here.
 	if !c.stock() {
 		if err := c.due(iperf3.TestStart); err != nil {

@@ -44,10 +44,13 @@ func (c *client) dialReflector(ctx context.Context, to netip.AddrPort) error {
 	return setTOS(c.trips, c.plan.Params.TOS)
 }
 
-// probe sends probes beside the load, once what is omitted is over, until the
-// function that it returns is called. That one adds to the report what became of
+// probe sends probes or requests beside the load, once what is omitted is over, until
+// the function that it returns is called. That one adds to the report what became of
 // them.
 func (c *client) probe() (finish func(patience time.Duration), err error) {
+	if c.requests != nil {
+		return c.bounceBeside()
+	}
 	if c.trips == nil {
 		return func(time.Duration) {}, nil
 	}
@@ -65,11 +68,16 @@ func (c *client) probe() (finish func(patience time.Duration), err error) {
 	}, nil
 }
 
-// openReflector opens the socket that sends a client's probes back, at a port of
-// its own: the load's would hand them to whatever counts the load.
-func (s *server) openReflector() error {
+// openReflector opens the socket that sends a client's probes back, or answers its
+// requests, at a port of its own: the load's would hand them to whatever counts the load.
+func (s *server) openReflector(ctx context.Context) (err error) {
 	if s.ask == nil || len(s.ask.Reflect) == 0 {
 		return nil
+	}
+	ctx, s.stopReflector = context.WithCancel(ctx)
+	if s.ask.Bounce > 0 {
+		s.reflector, err = s.respond(ctx)
+		return err
 	}
 	if len(s.ask.Reflect) != echo.TokenSize {
 		return fmt.Errorf("round trips: a token of %d bytes, want %d", len(s.ask.Reflect), echo.TokenSize)
@@ -78,21 +86,14 @@ func (s *server) openReflector() error {
 	if err != nil {
 		return fmt.Errorf("round trips: %w", err)
 	}
-	s.reflector = conn
+	context.AfterFunc(ctx, func() { conn.Close() })
+	s.reflector = conn.LocalAddr().(*net.UDPAddr).Port
 	r, err := echo.NewReflector(conn, s.Remote.Addr(), s.ask.Reflect)
 	if err = errors.Join(err, setTOS(conn, s.Params.TOS)); err != nil {
 		return fmt.Errorf("round trips: %w", err)
 	}
 	go r.Serve()
 	return nil
-}
-
-// reflectorPort is the port of the reflector; 0 if there is none.
-func (s *server) reflectorPort() int {
-	if s.reflector == nil {
-		return 0
-	}
-	return s.reflector.LocalAddr().(*net.UDPAddr).Port
 }
 
 // setTOS lets what leaves by a socket wait in the same queues as the load.

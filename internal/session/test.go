@@ -38,6 +38,7 @@ type client struct {
 	greeting   *iperf3.Greeting // nil from a stock server
 	streams    streams
 	trips      *net.UDPConn // of round trips; nil for none
+	requests   net.Conn     // of requests beside a load; nil for none
 	out, in    leg          // nil where nothing goes that way
 	conduct    *conductor
 	control    *control
@@ -233,6 +234,9 @@ func (c *client) close() {
 	c.streams.close()
 	if c.trips != nil {
 		c.trips.Close()
+	}
+	if c.requests != nil {
+		c.requests.Close()
 	}
 	if c.conduct != nil {
 		c.conduct.close()
