@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -35,7 +36,6 @@ var notOfIPerf2 = []struct{ flag, why string }{
 	{"isochronous", "its server wants a header of its own in each datagram of a burst"},
 	{"verify", "its server checks no payload"},
 	{"rtt", "its server sends no probes back"},
-	{"bounce", "it answers no requests of linerate's"},
 	{"connect-only", "it needs no --peer: any listener will do"},
 	{"histogram", "its server tells of no distribution"},
 	{"rx", "its server counts by its own sockets, and so does this end"},
@@ -60,6 +60,12 @@ func checkIPerf2(cmd *cobra.Command, r *plan.TestRequest) error {
 	switch {
 	case r.Reverse && r.Bidir:
 		return &plan.UsageError{Flag: "reverse", Msg: "contradicts --bidir, in which both ends send: give one of them"}
+	case r.Bounce > 0 && !r.TCP:
+		return refuse("bounce", "its server answers requests over TCP alone, as with --tcp")
+	case r.Loaded:
+		return refuse("bounce", "beside a load its server answers none")
+	case r.Bounce > 0 && (r.Bounce < iperf2.BounceBackSize || r.Bounce > iperf2.StockBounceBack):
+		return &plan.UsageError{Flag: "bounce", Msg: fmt.Sprintf("its server answers requests of %d to %d bytes", iperf2.BounceBackSize, iperf2.StockBounceBack)}
 	case !r.TCP && f.Changed("connect-timeout"):
 		return refuse("connect-timeout", "its UDP has no connection")
 	case r.Reverse && f.Changed("path"):
@@ -95,6 +101,9 @@ func runTestIPerf2(cmd *cobra.Command, r plan.TestRequest, o testOptions, out *o
 	case r.Bidir:
 		mode = iperf2.FullDuplex
 	}
+	if r.Bounce > 0 {
+		return runBounceIPerf2(cmd.Context(), r, o, out)
+	}
 	options := session.IPerf2Options{Version: version(), Interval: o.interval, Window: r.Window}
 	out.begin()
 	seen := &iperf2Seen{output: out}
@@ -121,6 +130,20 @@ func runTestIPerf2(cmd *cobra.Command, r plan.TestRequest, o testOptions, out *o
 		return err
 	}
 	return o.conclude(ctx, out, seen.report, err)
+}
+
+// runBounceIPerf2 times requests to a stock iperf -s and its answers.
+func runBounceIPerf2(ctx context.Context, r plan.TestRequest, o testOptions, out *output) error {
+	p, err := plan.ResolveTest(ctx, r)
+	if err != nil {
+		return err
+	}
+	out.begin()
+	rep, err := session.IPerf2Bounce(ctx, p, version(), out)
+	if rep == nil {
+		return err
+	}
+	return o.conclude(ctx, out, rep, err)
 }
 
 // iperf2Seen shows a test as output does, and keeps its report.

@@ -9,6 +9,10 @@ import (
 // the stock program drops the stream at less.
 const BounceBackSize = 64
 
+// StockBounceBack is the most: a server of the stock program has a buffer of 128 KiB,
+// and crashes at more.
+const StockBounceBack = 128 << 10
+
 // A BounceBack is the head of a request and of its answer, which is the request
 // with two times filled in. Times are wall time since 1970, in µs on the wire.
 type BounceBack struct {

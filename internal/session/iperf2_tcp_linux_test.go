@@ -14,6 +14,7 @@ import (
 
 	"linerate/internal/iperf2"
 	"linerate/internal/lab"
+	"linerate/internal/plan"
 	"linerate/internal/probe"
 	"linerate/internal/result"
 	"linerate/internal/tcp"
@@ -126,6 +127,47 @@ func TestIPerf2ServesStockBounceBack(t *testing.T) {
 	}
 	if strings.Contains(out, "failed") {
 		t.Errorf("the client is not content\n%s", out)
+	}
+}
+
+// A stock server answers each request, and so does ours.
+func TestIPerf2BounceClient(t *testing.T) {
+	t.Parallel()
+	l, err := lab.New(lab.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const requests = 200
+	ask := func(t *testing.T, host netip.Addr, size int) {
+		t.Helper()
+		var rep *result.Report
+		check(t, l.A().Do(func() error {
+			p, err := plan.ResolveTest(context.Background(), plan.TestRequest{
+				SendRequest: plan.SendRequest{Host: host.String(), Port: 5001, Count: requests}, TCP: true, Bounce: size,
+			})
+			if err == nil {
+				rep, err = IPerf2Bounce(context.Background(), p, "test", &collector{})
+			}
+			return err
+		}))
+		if b := rep.BounceNS; b.Tried != requests || b.Lost != 0 || b.PayloadBytes != size || b.Min <= 0 {
+			t.Errorf("of %d bytes: %+v", size, b)
+		}
+	}
+	for _, size := range []int{iperf2.BounceBackSize, 100, iperf2.StockBounceBack} {
+		end := stockServer(t, l, "-f b")
+		ask(t, l.B().Addr4, size)
+		// It counts what came and what it answered.
+		out := end()
+		if got := bytesOf(t, out); len(got) != 1 || got[0] != uint64(2*requests*size) {
+			t.Errorf("the server counts %v bytes of %d requests of %d and their answers\n%s", got, requests, size, out)
+		}
+	}
+	end := serveIPerf2TCP(t, l.B())
+	ask(t, l.B().Addr6, 100)
+	if reports := end(); len(reports) != 1 || reports[0].Receiver.PayloadBytes != 100*requests {
+		t.Errorf("our server's reports: %+v", reports)
 	}
 }
 
