@@ -23,8 +23,8 @@ func TestCSV(t *testing.T) {
 	}
 	var bounces bytes.Buffer
 	times := &result.Times{Min: 1, P50: 2, P99: 3, P999: 4, Max: 5}
-	want := "bounce_ns.tried,bounce_ns.lost,bounce_ns.per_second,bounce_ns.min,bounce_ns.p50,bounce_ns.p99,bounce_ns.p999,bounce_ns.max\n9,0,3,1,2,3,4,5\n"
-	if err := CSV(&bounces, &result.Report{BounceNS: &result.Bounces{Tried: 9, PerSecond: 3, Times: times}}); err != nil || bounces.String() != want {
+	want := "bounce_ns.payload_bytes,bounce_ns.tried,bounce_ns.lost,bounce_ns.per_second,bounce_ns.min,bounce_ns.p50,bounce_ns.p99,bounce_ns.p999,bounce_ns.max\n100,9,0,3,1,2,3,4,5\n"
+	if err := CSV(&bounces, &result.Report{BounceNS: &result.Bounces{PayloadBytes: 100, Tried: 9, PerSecond: 3, Times: times}}); err != nil || bounces.String() != want {
 		t.Errorf("a test that is all of requests: %q, %v", bounces.String(), err)
 	}
 	var b bytes.Buffer
