@@ -23,7 +23,7 @@ func TestJumbosThatAreDroppedUnderLoad(t *testing.T) {
 			defer l.Close()
 			in(t, l.Middle(), "nft", "add table inet t ; add chain inet t through { type filter hook forward priority 0 ; } ; "+
 				"add rule inet t through meta length > 4000 limit rate over 100/second counter drop")
-			m := measure(t, l, v6, 9000)
+			m := measure(t, l, v6, 9000, false)
 			if m.Forward == nil || *m.Forward != 9000 {
 				t.Fatalf("%d bytes pass one by one, want 9000", deref(m.Forward))
 			}

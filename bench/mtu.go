@@ -11,7 +11,7 @@ import (
 	"linerate/internal/result"
 )
 
-// A Prober tries which sizes reach the peer: pmtu.Echo is one.
+// A Prober tries which sizes reach the peer: pmtu.Echo and pmtu.Reflections are.
 type Prober interface {
 	Send(context.Context, pmtu.Probe) (pmtu.Answer, error)
 	PathMTU() (int, error)
@@ -19,13 +19,16 @@ type Prober interface {
 
 // An MTU says whose path to measure.
 type MTU struct {
-	Prober   Prober
-	Peer     string // its address
-	Iface    string
-	IPv6     bool
-	Local    int // MTU of the interface
-	Version  string
-	Progress func(line string)
+	Prober Prober // whose answers are as large as its probes
+	// Reflections are of a receiver at the peer: their answers are small, so that they
+	// tell of the way there alone. Nil for none.
+	Reflections Prober
+	Peer        string // its address
+	Iface       string
+	IPv6        bool
+	Local       int // MTU of the interface
+	Version     string
+	Progress    func(line string)
 }
 
 const (
@@ -51,6 +54,9 @@ type ladder struct {
 func (c *MTU) Measure(ctx context.Context) (*result.Report, error) {
 	rep := newReport("mtu", c.Version, 0)
 	rep.Config = &result.Config{Protocol: "icmp", Peer: "none", Direction: "bidir", Interface: c.Iface, Destination: c.Peer}
+	if c.Reflections != nil {
+		rep.Config.Protocol, rep.Config.Peer = "udp", "linerate"
+	}
 	row := &result.MTU{Peer: c.Peer, Local: c.Local}
 	l := &ladder{MTU: c, patience: firstPatience, row: row}
 	err := l.climb(ctx)
@@ -65,30 +71,41 @@ func (c *MTU) Measure(ctx context.Context) (*result.Report, error) {
 }
 
 func (l *ladder) climb(ctx context.Context) error {
-	least := pmtu.Least(l.IPv6)
-	first, err := l.try(ctx, pmtu.Probe{Size: least, Whole: true})
+	least := pmtu.Probe{Size: pmtu.Least(l.IPv6), Whole: true}
+	there := l.Prober
+	if l.Reflections != nil {
+		there = l.Reflections
+	}
+	first, err := l.try(ctx, there, least)
 	switch {
 	case err != nil:
 		return err
+	case !first.Arrived && l.Reflections != nil:
+		return &plan.PeerError{Err: fmt.Errorf("%s sends no probes back: run linerate recv %s --reflect there", l.Peer, l.Peer)}
 	case !first.Arrived:
-		return &plan.PeerError{Err: fmt.Errorf("%s does not answer ICMP echo of %d bytes", l.Peer, least)}
+		return &plan.PeerError{Err: fmt.Errorf("%s does not answer ICMP echo of %d bytes", l.Peer, least.Size)}
 	}
 	l.patience = max(leastPatience, patienceRTTs*first.RTT)
-	if err := l.forward(ctx, least); err != nil {
+	if err := l.forward(ctx, there, least.Size); err != nil {
 		return err
 	}
-	return l.reverse(ctx, least)
+	if l.Reflections != nil { // they know nothing of the way back, and echo may be shut off
+		if a, err := l.try(ctx, l.Prober, least); err != nil || !a.Arrived {
+			return err
+		}
+	}
+	return l.reverse(ctx, least.Size)
 }
 
 // forward finds the largest request that arrives. Its answer may come in fragments.
-func (l *ladder) forward(ctx context.Context, least int) error {
+func (l *ladder) forward(ctx context.Context, by Prober, least int) error {
 	s := search.Ladder{Passed: least, Failed: l.Local + 2, Hint: l.Local} // one more, to see it refused
 	for {
 		size, ok := s.Next()
 		if !ok {
 			break
 		}
-		a, err := l.try(ctx, pmtu.Probe{Size: size, Whole: true})
+		a, err := l.try(ctx, by, pmtu.Probe{Size: size, Whole: true})
 		if err != nil {
 			return err
 		}
@@ -133,7 +150,7 @@ func (l *ladder) reverse(ctx context.Context, least int) error {
 		if !ok {
 			break
 		}
-		a, err := l.try(ctx, pmtu.Probe{Size: size, Whole: size <= *l.row.Forward, Fragment: *l.row.Forward})
+		a, err := l.try(ctx, l.Prober, pmtu.Probe{Size: size, Whole: size <= *l.row.Forward, Fragment: *l.row.Forward})
 		if err != nil {
 			return err
 		}
@@ -156,11 +173,11 @@ func (l *ladder) reverse(ctx context.Context, least int) error {
 
 // try sends a probe until it is answered or refused. A refusal by a router that is
 // not of this size, or the silence of a single probe, decides nothing.
-func (l *ladder) try(ctx context.Context, p pmtu.Probe) (pmtu.Answer, error) {
+func (l *ladder) try(ctx context.Context, by Prober, p pmtu.Probe) (pmtu.Answer, error) {
 	p.Patience = l.patience
 	for tries := 0; ; tries++ {
 		l.Progress(fmt.Sprintf("IP packets of %d bytes, try %d", p.Size, tries+1))
-		a, err := l.Prober.Send(ctx, p)
+		a, err := by.Send(ctx, p)
 		l.row.Probes++
 		if err != nil {
 			return a, err

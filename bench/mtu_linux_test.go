@@ -3,12 +3,16 @@ package bench
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os/exec"
 	"testing"
 
 	"linerate/internal/lab"
+	"linerate/internal/plan"
 	"linerate/internal/pmtu"
+	"linerate/internal/probe"
 	"linerate/internal/result"
+	"linerate/internal/session"
 )
 
 // in runs a command of a test in a host.
@@ -20,8 +24,9 @@ func in(t testing.TB, h *lab.Host, args ...string) {
 	}
 }
 
-// measure finds the MTU of the path from a to b.
-func measure(t *testing.T, l *lab.Lab, v6 bool, local int) *result.MTU {
+// measure finds the MTU of the path from a to b, by reflections if a receiver there
+// makes them.
+func measure(t *testing.T, l *lab.Lab, v6 bool, local int, reflect bool) *result.MTU {
 	t.Helper()
 	to := l.B().Addr4
 	if v6 {
@@ -34,7 +39,16 @@ func measure(t *testing.T, l *lab.Lab, v6 bool, local int) *result.MTU {
 			return err
 		}
 		defer echo.Close()
-		c := MTU{Prober: echo, Peer: to.String(), IPv6: v6, Local: local, Progress: func(string) {}}
+		var reflections Prober
+		if reflect {
+			probes, err := pmtu.OpenReflections(netip.AddrPortFrom(to, 5201), "")
+			if err != nil {
+				return err
+			}
+			defer probes.Close()
+			reflections = probes
+		}
+		c := MTU{Prober: echo, Reflections: reflections, Peer: to.String(), IPv6: v6, Local: local, Progress: func(string) {}}
 		rep, err = c.Measure(context.Background())
 		return err
 	}))
@@ -78,7 +92,7 @@ func TestMTUThroughARouter(t *testing.T) {
 				if c.lossy {
 					in(t, l.Middle(), "nft", "add rule inet t through numgen random mod 100 < 5 drop")
 				}
-				got := measure(t, l, v6, 9000)
+				got := measure(t, l, v6, 9000, false)
 				by := "router"
 				switch {
 				case c.forward == 9000:
@@ -91,6 +105,57 @@ func TestMTUThroughARouter(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Where a router drops in silence what is too large for the way back, small reflections
+// show still more on the way there, and echo has the way back.
+func TestReflectionsTellTheWayThereApart(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		t.Run(fmt.Sprintf("v6=%v", v6), func(t *testing.T) {
+			t.Parallel() // they wait
+			l, err := lab.New(lab.Config{MTU: 9000, Router: true})
+			check(t, err)
+			defer l.Close()
+			in(t, l.Middle(), "nft", "add table inet t ; add chain inet t through { type filter hook forward priority 0 ; } ; "+
+				"add rule inet t through iifname ma meta length > 4470 drop ; add rule inet t through iifname mb meta length > 1400 drop")
+			stop := reflecting(t, l, v6)
+			got := measure(t, l, v6, 9000, true)
+			stop()
+			if *got.Forward != 4470 || got.RefusedBy != "silence" || *got.Reverse != 1400 || got.ReverseRefusedBy != "silence" {
+				t.Errorf("reflections: %d bytes there, refused by %s, %d back, refused by %s", *got.Forward, got.RefusedBy, *got.Reverse, got.ReverseRefusedBy)
+			}
+		})
+	}
+}
+
+// reflecting runs a receiver at b that sends back what comes, until stop.
+func reflecting(t *testing.T, l *lab.Lab, v6 bool) (stop func()) {
+	t.Helper()
+	to := l.B().Addr4
+	if v6 {
+		to = l.B().Addr6
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	listening, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- l.B().Do(func() error {
+			p, err := plan.ResolveReceive(ctx, plan.RecvRequest{Addr: to.String(), Port: 5201, RX: "udp", Format: probe.Native, Reflect: 1})
+			if err != nil {
+				return err
+			}
+			_, err = session.Receive(ctx, p, "test", opened(listening))
+			return err
+		})
+	}()
+	select {
+	case <-listening:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	return func() {
+		cancel()
+		check(t, <-done)
 	}
 }
 

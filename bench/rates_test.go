@@ -170,8 +170,8 @@ func TestSearchSaysWhatStoppedIt(t *testing.T) {
 		if broke := w.breaks > 0; broke != (err != nil) || broke != (rep.Error != "") {
 			t.Errorf("%s: %v", want, err)
 		}
-		if n := len(rep.Results[0].Trials); w.breaks > 0 && n != w.breaks-2 { // one asked how fast this host is
-			t.Errorf("%d trials were kept of %d", n, w.breaks-2)
+		if n := len(rep.Results[0].Trials); w.breaks > 0 && n != w.breaks-3 { // two asked how fast this host is
+			t.Errorf("%d trials were kept of %d", n, w.breaks-3)
 		}
 	}
 }

@@ -212,7 +212,7 @@ func ceiling(ctx context.Context, o *offers, most units.Rate, layer units.Layer,
 		bits := float64(most.Micro) / units.MicrosPerUnit
 		return loadOf(bits / float64(8*stack.BytesAt(layer, payload))), "the highest rate that was asked for passed", nil
 	}
-	sent, _, err := o.fastest(ctx, trial)
+	sent, err := o.fastest(ctx, trial)
 	if err != nil {
 		return 0, "", err
 	}

@@ -88,8 +88,8 @@ loss, for each frame size; with --loss-ratio also the highest that loses no more
 mlrsearch (draft-ietf-bmwg-mlrsearch) decides each rate by several short trials
 and bears a bad one. rfc2544 searches by halves with trials of 2 s, and what it
 reports passed one of 60 s; then it measures latency at that rate, and the longest
-burst at the highest that loses nothing (back-to-back frames). Both load the path to its limit: not for a network
-that others use (RFC 6815).`,
+burst at the highest rate that loses nothing (back-to-back frames). Both load the
+path to its limit: not for a network that others use (RFC 6815).`,
 		Example: `  linerate search 10.0.0.2 --frame 64 --frame 1518
   linerate search 10.0.0.2 --method rfc2544 --sizes 64,128,256,512,1024,1280,1518
   linerate search 10.0.0.2 --loss-ratio 0.5% --trial 2s --csv`,

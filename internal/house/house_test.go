@@ -60,7 +60,7 @@ var rooms = map[string][]string{
 	"internal/clock":       {},
 	"internal/iperf3":      {"internal/result"},
 	"internal/pcap":        {},
-	"internal/pmtu":        {},
+	"internal/pmtu":        {"internal/probe"},
 	"internal/echo":        {"internal/linux", "internal/probe"},
 	"internal/ledger":      {"internal/result", "internal/units"},
 	"internal/report":      {"internal/result", "internal/units"},

@@ -24,9 +24,14 @@ type cutter struct {
 	pseudo []byte // header that the checksum covers and nobody sends (RFC 8200, section 8.1), without the length
 }
 
-// openCutter opens one between two addresses, by an interface if its name is not
-// empty.
-func openCutter(from, to *unix.SockaddrInet6, iface string) (*cutter, error) {
+// openCutter opens one from where a connected socket is to where it leads, by an
+// interface if its name is not empty.
+func openCutter(connected int, to *unix.SockaddrInet6, iface string) (*cutter, error) {
+	source, err := unix.Getsockname(connected)
+	if err != nil {
+		return nil, os.NewSyscallError("getsockname", err)
+	}
+	from := source.(*unix.SockaddrInet6)
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_FRAGMENT)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)

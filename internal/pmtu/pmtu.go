@@ -1,5 +1,6 @@
-// Package pmtu probes which sizes of IP packets reach a host and come back, by ICMP
-// echo, which every host answers.
+// Package pmtu probes which sizes of IP packets reach a host and come back: by ICMP
+// echo, which every host answers, or by UDP to a receiver that reflects, whose small
+// answers tell the way there apart.
 package pmtu
 
 import (
@@ -46,10 +47,11 @@ const (
 	echoHeader = 8
 )
 
-// Least is the smallest probe.
+// Least is the smallest probe: that every link carries (RFC 791), and over IPv6 with
+// as much behind its longer header.
 func Least(v6 bool) int {
 	if v6 {
-		return header6 + echoHeader
+		return 68 - header4 + header6
 	}
-	return 68 // that every link carries (RFC 791)
+	return 68
 }

@@ -34,6 +34,7 @@ func (o Options) mtu(b *strings.Builder, c *result.Config, m *result.MTU) {
 	switch {
 	case m.Reverse == nil:
 		o.line(b, "; ", fmt.Sprintf("%d bytes pass whole to %s", *m.Forward, m.Peer), there)
+		o.line(b, "", "nothing is known of the way back")
 	case *m.Reverse == *m.Forward:
 		o.line(b, "; ", fmt.Sprintf("%d bytes pass whole in both directions", *m.Forward), there)
 	default:
@@ -57,10 +58,11 @@ func (o Options) beyond(c *result.Config, m *result.MTU) string {
 	case "router":
 		return "larger is refused by the router " + m.RefusedFrom
 	case "silence":
-		// An answer may be what was dropped, unless larger ones came back. Routers cut
-		// up one over IPv4, so that it comes back whatever its size.
+		// An answer may be what was dropped, unless it was small or larger ones came
+		// back. Routers cut up one over IPv4, so that it comes back whatever its size.
 		where := ""
-		if larger := m.Reverse != nil && *m.Reverse > *m.Forward; !larger && strings.Contains(m.Peer, ":") {
+		small, larger := c.Protocol == "udp", m.Reverse != nil && *m.Reverse > *m.Forward
+		if !small && !larger && strings.Contains(m.Peer, ":") {
 			where = ", there or on the way back"
 		}
 		return o.paint(red, "larger is dropped in silence"+where+": a black hole") + fmt.Sprintf(" (%s has MTU %d)", c.Interface, m.Local)

@@ -85,17 +85,18 @@ func TestTables(t *testing.T) {
 // there is not blamed alone.
 func TestABlackHoleIsWhereItCanBe(t *testing.T) {
 	for _, c := range []struct {
-		peer    string
-		reverse int
-		either  bool
+		peer, protocol string
+		reverse        int
+		either         bool
 	}{
-		{"fd77:2::1", 1400, true},
-		{"fd77:2::1", 4470, false},
-		{"10.77.2.1", 1400, false},
+		{"fd77:2::1", "icmp", 1400, true},
+		{"fd77:2::1", "icmp", 4470, false},
+		{"fd77:2::1", "udp", 1400, false},
+		{"10.77.2.1", "icmp", 1400, false},
 	} {
 		var b strings.Builder
 		m := &result.MTU{Peer: c.peer, Forward: to(1400), Reverse: &c.reverse, Local: 9000, RefusedBy: "silence"}
-		if err := MTU(&b, &result.Report{Results: []result.Row{{MTU: m}}}, Options{}); err != nil {
+		if err := MTU(&b, &result.Report{Results: []result.Row{{Config: result.Config{Protocol: c.protocol}, MTU: m}}}, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(b.String(), "there or on the way back"); got != c.either || !strings.Contains(b.String(), "black hole") {
