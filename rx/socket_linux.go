@@ -108,7 +108,7 @@ func (s udpSocket) bind(c *Config) error {
 	case unix.EADDRINUSE:
 		return fmt.Errorf("listen on %s: %w (ss -uanp shows by whom)", c.Local, err)
 	case unix.EACCES:
-		return fmt.Errorf("listen on %s: %w (a port below 1024 needs CAP_NET_BIND_SERVICE; --port names another)", c.Local, err)
+		return fmt.Errorf("listen on %s: %w (a port below 1024 needs CAP_NET_BIND_SERVICE)", c.Local, err)
 	case unix.EADDRNOTAVAIL:
 		return fmt.Errorf("listen on %s: %w (no address of this host)", c.Local, err)
 	case unix.EINVAL:

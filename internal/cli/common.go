@@ -68,6 +68,7 @@ const auto = "auto"
 // conclude prints the report of a test and says how the program ends. A planned
 // end that a signal forestalled is status 130; without one a signal is the end.
 func conclude(ctx context.Context, out *output, rep *result.Report, err error, text func() error, planned bool) error {
+	rep.Error = oneLine(rep.Error)
 	if printErr := out.finish(rep, text); printErr != nil && err == nil {
 		return printErr
 	}

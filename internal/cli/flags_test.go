@@ -45,3 +45,13 @@ func FuzzFlags(f *testing.F) {
 		}
 	})
 }
+
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "one": "one", "one\n": "one", "one\n\n two  words\n": "one; two words",
+	} {
+		if got := oneLine(in); got != want {
+			t.Errorf("oneLine(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

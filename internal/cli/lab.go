@@ -45,9 +45,10 @@ func newLab(stdio Stdio) *cobra.Command {
 		Short: "Run a command in host a of a two-host lab made of namespaces on this machine",
 		Long: `Run a command in host a (10.77.0.1, fd77::1) of a lab: two hosts made of network
 namespaces on this machine, joined by a veth pair, and with a fault asked for a
-third one between them that makes it. Host b is 10.77.0.2, fd77::2; it runs
-linerate serve meanwhile, or what --peer says. Nothing of it is seen on the machine itself, and it is
-gone when the command ends.`,
+third one between them that makes it: --loss, --dup and --reorder on the way from a
+to b, the others each way. Host b is 10.77.0.2, fd77::2; it runs linerate serve
+meanwhile, or what --peer says. Nothing of it is seen on the machine itself, and it
+is gone when the command ends.`,
 		Example: `  linerate lab -- linerate test 10.77.0.2
   linerate lab -- ping -c 3 10.77.0.2
   linerate lab --mtu 9000 --loss 1/1000 --peer 'linerate recv' -- linerate send 10.77.0.2 -t 3`,

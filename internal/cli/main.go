@@ -148,7 +148,16 @@ func wording(err error) string {
 	return err.Error()
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine joins the lines of a text, as of several errors, to one.
+func oneLine(s string) string {
+	var lines []string
+	for line := range strings.Lines(s) {
+		if words := strings.Fields(line); len(words) > 0 {
+			lines = append(lines, strings.Join(words, " "))
+		}
+	}
+	return strings.Join(lines, "; ")
+}
 
 func newRoot(stdio Stdio) *cobra.Command {
 	root := &cobra.Command{
@@ -172,7 +181,20 @@ func newRoot(stdio Stdio) *cobra.Command {
 	root.AddCommand(newSend(stdio), newRecv(stdio), newServe(stdio), newTest(stdio), newCompare(stdio),
 		newSearch(stdio), newSweep(stdio), newMTU(stdio), newReplay(stdio), newDoctor(stdio), newLab(stdio),
 		newIPerf3(stdio), newIPerf(stdio), newVersion(stdio))
+	addCompletion(root)
 	return root
+}
+
+// addCompletion adds cobra's command, which would answer a shell that it does not
+// know with its help and status 0.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Args = exactly(0, 0, "a shell: bash, zsh, fish or powershell")
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 }
 
 // exactly is cobra's positional check with a usage error of ours.

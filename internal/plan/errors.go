@@ -64,9 +64,9 @@ func bindError(err error) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%w (ss -tuanp shows by whom; --port names another)", err)
+		return fmt.Errorf("%w (ss -tuanp shows by whom)", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w (a port below 1024 needs CAP_NET_BIND_SERVICE; --port names another)", err)
+		return fmt.Errorf("%w (a port below 1024 needs CAP_NET_BIND_SERVICE)", err)
 	}
 	return err
 }

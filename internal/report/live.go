@@ -43,8 +43,18 @@ func (s *scale) fits(bps float64) bool {
 	return bps == 0 || v < 10_000 && (s.measured || v >= 1)
 }
 
+// instant is when an interval ended, to the hundredth of a second, and of a shorter
+// interval as much finer as tells it from the one before.
+func instant(iv *result.Interval) string {
+	parts := 100.0
+	for length := iv.EndS - iv.StartS; length > 0 && length*parts < 1 && parts < 1e6; {
+		parts *= 10
+	}
+	return strconv.FormatFloat(math.Round(iv.EndS*parts)/parts, 'f', -1, 64) + " s"
+}
+
 func (t *Text) interval(b *strings.Builder, c *result.Config, iv *result.Interval) {
-	time := strconv.FormatFloat(math.Round(iv.EndS*100)/100, 'f', -1, 64) + " s"
+	time := instant(iv)
 	if iv.Omitted {
 		time = "(" + time + ")"
 	}

@@ -37,14 +37,14 @@ func (s *IPerf2) Listen(ctx context.Context) (*IPerf2Sockets, error) {
 	var err error
 	if s.UDP {
 		if l.udp, err = session.ListenIPerf2(ctx, s.Local, s.Device, s.Source, s.Window); err != nil {
-			return nil, &plan.HostError{Err: err}
+			return nil, plan.OpenError(err)
 		}
 	}
 	if s.TCP {
 		l.tcp, err = tcp.Listen(ctx, s.Local, tcp.Options{Window: s.Window, Device: s.Device})
 		if err != nil {
 			l.Close()
-			return nil, &plan.HostError{Err: err}
+			return nil, plan.OpenError(err)
 		}
 	}
 	return &l, nil
