@@ -92,15 +92,23 @@ func TestAck(t *testing.T) {
 	}
 }
 
+// aRequest is one of 100 bytes that the server shall keep for 5 µs, as the stock
+// client makes them: its size, burst and time of sending, then the server's times,
+// which it marks as unknown.
+const aRequest = "00800000 00000064 00000003 00000000 00000000 6b0d4812 00000007" +
+	"ffffffff ffffffff 00000000 00000000 00000005"
+
 func TestBounceBack(t *testing.T) {
-	want := iperf2.BounceBack{Size: 100, ID: 3, Sent: 1_796_032_530*time.Second + 7*time.Microsecond, Hold: 5 * time.Microsecond}
-	b := bytes.Repeat([]byte{0x5a}, 100)
-	want.Put(b)
-	iperf2.Answer(b, want.Sent+time.Millisecond, want.Sent+2*time.Millisecond)
-	want.Received, want.Answered = want.Sent+time.Millisecond, want.Sent+2*time.Millisecond
-	got, err := iperf2.ParseBounceBack(b)
-	if err != nil || got != want {
-		t.Errorf("%+v, %v, want %+v", got, err, want)
+	b := append(unhex(t, aRequest), bytes.Repeat([]byte{0x5a}, 100-48)...)
+	want := bytes.Clone(b)
+	copy(want[28:], unhex(t, "6b0d4813 000003e8 6b0d4813 000007d0"))
+	const second = 0x6b0d4813 * time.Second
+	iperf2.Answer(b, second+time.Millisecond, second+2*time.Millisecond)
+	if !bytes.Equal(b, want) {
+		t.Errorf("the answer is\n%x, want\n%x", b, want)
+	}
+	if got, err := iperf2.ParseBounceBack(b); err != nil || got != (iperf2.BounceBack{Size: 100, Hold: 5 * time.Microsecond}) {
+		t.Errorf("%+v, %v", got, err)
 	}
 	if s, n, err := parseStream(b); err != nil || n != iperf2.BounceBackSize || !s.BounceBack {
 		t.Errorf("as the head of a stream: %+v in %d bytes, %v", s, n, err)
@@ -135,9 +143,7 @@ func FuzzTCP(f *testing.F) {
 }
 
 func FuzzBounceBack(f *testing.F) {
-	b := make([]byte, 100)
-	(&iperf2.BounceBack{Size: 100}).Put(b)
-	f.Add(b)
+	f.Add(append(unhex(f, aRequest), make([]byte, 100-48)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := iperf2.ParseBounceBack(b)
 		if err == nil && (r.Size < iperf2.BounceBackSize || r.Size > 1<<20 || r.Hold < 0) {
