@@ -3,29 +3,20 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"linerate/gen"
 	"linerate/internal/echo"
 	"linerate/internal/iperf3"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
-	"linerate/internal/result"
 	"linerate/internal/session"
 	"linerate/internal/units"
 	"linerate/rx"
 )
-
-// login is how a test shows who asks for it.
-type login struct {
-	user, key string
-	pkcs1     bool
-}
 
 func newTest(stdio Stdio) *cobra.Command {
 	var r plan.TestRequest
@@ -113,9 +104,7 @@ goes forward; its --full-duplex is --bidir.`,
 	add(f, &r.TTL, "ttl", "", "", "N", "TTL or hop limit (default 64)", within(1, 255))
 	add(f, &r.ConnectPatience, "connect-timeout", "", "5s", "TIME", "how long the server may take to answer", duration(time.Millisecond))
 	f.BoolVar(&r.Extra.GetServerOutput, "get-server-output", false, "show the server's own report as well")
-	f.StringVar(&who.user, "username", "", "name to log in by; the password is taken from LINERATE_PASSWORD, or asked for")
-	f.StringVar(&who.key, "rsa-public-key-path", "", "the server's public key (PEM), with --username")
-	f.BoolVar(&who.pkcs1, "use-pkcs1-padding", false, "log in to an iperf3 before 3.17")
+	who.flags(f)
 	o.fail.flags(f)
 	intervalFlag(f, &o.interval)
 	out.flags(cmd)
@@ -164,61 +153,7 @@ func runTest(ctx context.Context, r plan.TestRequest, o testOptions, who login, 
 		run = session.Bounce
 	}
 	rep, err := run(ctx, p, version(), out)
-	if rep == nil {
-		return err
-	}
-	return o.conclude(ctx, out, rep, err)
-}
-
-// conclude judges a test and prints its report.
-func (o *testOptions) conclude(ctx context.Context, out *output, rep *result.Report, err error) error {
-	if err == nil {
-		if err = o.fail.judge(rep); err != nil {
-			rep.Error = err.Error()
-		}
-	}
-	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, true)
-}
-
-// apply adds a login to a request.
-func (l *login) apply(r *plan.TestRequest, stdio Stdio) error {
-	if l.user == "" {
-		return nil
-	}
-	if l.key == "" {
-		return &plan.UsageError{Flag: "username", Msg: "needs --rsa-public-key-path, the server's key"}
-	}
-	key, err := iperf3.ReadPublicKey(l.key)
-	if err != nil {
-		return &plan.UsageError{Flag: "rsa-public-key-path", Msg: err.Error()}
-	}
-	password, err := askPassword(stdio)
-	if err != nil {
-		return err
-	}
-	padding := iperf3.OAEP
-	if l.pkcs1 {
-		padding = iperf3.PKCS1
-	}
-	r.Login = &iperf3.Login{User: l.user, Password: password}
-	r.Key = func(login iperf3.Login) (string, error) { return iperf3.Token(login, key, padding) }
-	return nil
-}
-
-// askPassword takes the password from the environment, or else from the terminal.
-func askPassword(stdio Stdio) (string, error) {
-	for _, name := range []string{"LINERATE_PASSWORD", "IPERF3_PASSWORD"} {
-		if p, ok := os.LookupEnv(name); ok {
-			return p, nil
-		}
-	}
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return "", &plan.UsageError{Flag: "username", Msg: "no password: set LINERATE_PASSWORD"}
-	}
-	fmt.Fprint(stdio.Err, "Password: ")
-	b, err := term.ReadPassword(int(os.Stdin.Fd()))
-	fmt.Fprintln(stdio.Err)
-	return string(b), err
+	return concludeTest(ctx, out, rep, err, o.fail, true)
 }
 
 // parseBlock parses a payload: bytes, in which K and M are 1024.

@@ -116,10 +116,7 @@ func runTestIPerf2(cmd *cobra.Command, r plan.TestRequest, o testOptions, out *o
 		}
 		err = session.IPerf2(ctx, session.IPerf2Request{IPerf2Options: options, Send: r.SendRequest, Mode: mode}, seen)
 	}
-	if seen.report == nil {
-		return err
-	}
-	return o.conclude(ctx, out, seen.report, err)
+	return concludeTest(ctx, out, seen.report, err, o.fail, true)
 }
 
 // iperf2Seen shows a test as output does, and keeps its report.
