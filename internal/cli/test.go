@@ -18,6 +18,24 @@ import (
 	"linerate/rx"
 )
 
+const testLong = `Test the way to linerate serve or a stock iperf3 -s or iperf -s, and back.
+
+Both ends are told what to do over a control connection (iperf3's protocol), and
+both ends' numbers stand in the report. UDP unless --tcp is given.
+
+With --peer iperf2 the server is iperf -s -u (iperf -s for --tcp), or a group. It
+is told what to do by the first bytes, and reports at the end of a UDP flow that
+goes forward; its --full-duplex is --bidir.`
+
+const testExamples = `  linerate test 10.0.0.2 --rate 500M
+  linerate test 10.0.0.2 --rate max --path packet --frame 9018
+  linerate test 10.0.0.2 --tcp -t 20 -R
+  linerate test 10.0.0.2 --tcp --rtt
+  linerate test 10.0.0.2 --bounce 100 --tcp
+  linerate test 10.0.0.2:443 --tcp --connect-only -k 1000
+  linerate test 10.0.0.2 --peer iperf2 --rate 500M
+  linerate test 239.1.2.3 --peer iperf2 --ttl 4`
+
 func newTest(stdio Stdio) *cobra.Command {
 	var r plan.TestRequest
 	var o testOptions
@@ -25,25 +43,11 @@ func newTest(stdio Stdio) *cobra.Command {
 	var peer string
 	out := output{stdio: stdio}
 	cmd := &cobra.Command{
-		Use:   "test HOST[:PORT]",
-		Short: "Test the way to linerate serve or a stock iperf3 -s or iperf -s, and back",
-		Long: `Test the way to linerate serve or a stock iperf3 -s or iperf -s, and back.
-
-Both ends are told what to do over a control connection (iperf3's protocol), and
-both ends' numbers stand in the report. UDP unless --tcp is given.
-
-With --peer iperf2 the server is iperf -s -u (iperf -s for --tcp), or a group. It
-is told what to do by the first bytes, and reports at the end of a UDP flow that
-goes forward; its --full-duplex is --bidir.`,
-		Example: `  linerate test 10.0.0.2 --rate 500M
-  linerate test 10.0.0.2 --rate max --path packet --frame 9018
-  linerate test 10.0.0.2 --tcp -t 20 -R
-  linerate test 10.0.0.2 --tcp --rtt
-  linerate test 10.0.0.2 --bounce 100 --tcp
-  linerate test 10.0.0.2:443 --tcp --connect-only -k 1000
-  linerate test 10.0.0.2 --peer iperf2 --rate 500M
-  linerate test 239.1.2.3 --peer iperf2 --ttl 4`,
-		Args: exactly(1, 1, "one HOST[:PORT]"),
+		Use:     "test HOST[:PORT]",
+		Short:   "Test the way to linerate serve or a stock iperf3 -s or iperf -s, and back",
+		Long:    testLong,
+		Example: testExamples,
+		Args:    exactly(1, 1, "one HOST[:PORT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Host = args[0]
 			o.fail.layer = r.Layer
