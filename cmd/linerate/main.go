@@ -1,4 +1,5 @@
-// Linerate generates and counts UDP at line rate; see the README.
+// Linerate measures networks: it sends UDP and TCP at an exact rate and counts what
+// arrives; see the README.
 package main
 
 import (

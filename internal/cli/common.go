@@ -65,7 +65,21 @@ func nameOf(paths []string) func(string) (string, error) {
 // auto asks for the best path that can run.
 const auto = "auto"
 
-// conclude prints the report of a test and says how the program ends. A planned
+// concludeTest ends a command that ran one test: it judges the report by thresholds,
+// and prints its summary. Without a report the test did not begin, for err.
+func concludeTest(ctx context.Context, out *output, rep *result.Report, err error, fail thresholds, planned bool) error {
+	if rep == nil {
+		return err
+	}
+	if err == nil {
+		if err = fail.judge(rep); err != nil {
+			rep.Error = err.Error()
+		}
+	}
+	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, planned)
+}
+
+// conclude prints the report of a command and says how the program ends. A planned
 // end that a signal forestalled is status 130; without one a signal is the end.
 func conclude(ctx context.Context, out *output, rep *result.Report, err error, text func() error, planned bool) error {
 	rep.Error = oneLine(rep.Error)

@@ -64,8 +64,7 @@ type iperf3ClientArgs struct {
 type iperf3ServerArgs struct {
 	daemon      bool // leave the terminal
 	oneOff      bool
-	rateLimit   uint64        // bit/s of all streams of a test
-	rateOver    time.Duration // over which the limit is a mean; default 5 s
+	rateLimit   uint64 // bit/s of all streams of a test
 	maxDuration time.Duration
 	idleTimeout time.Duration
 	privateKey  string        // path

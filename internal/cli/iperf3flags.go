@@ -129,13 +129,11 @@ func (a *iperf3Args) addServer(f *pflag.FlagSet) {
 	f.BoolVarP(&a.oneOff, "one-off", "1", false, "")
 	iperf3Flag(f, &a.rateLimit, "server-bitrate-limit", "", "", func(s string) (uint64, error) {
 		rate, over, given := strings.Cut(s, "/")
-		a.rateOver = 5 * time.Second
-		if given {
+		if given { // the time that the stock server averages over; ours always takes its own (5 s)
 			d, err := iperf3Seconds(over)
 			if err != nil || d < 100*time.Millisecond || d > time.Minute {
 				return 0, refuse("invalid time interval for calculating average data rate")
 			}
-			a.rateOver = d
 		}
 		return units.ParseCount(rate)
 	})

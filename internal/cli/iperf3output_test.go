@@ -25,7 +25,7 @@ func shown(t *testing.T, words, failure string) (stdout, stderr string) {
 		Error:   failure, Warnings: []string{"the clock is coarse"},
 	}
 	o.Started(r)
-	r.Intervals = []result.Interval{{EndS: 1, Sender: &result.SenderInterval{PayloadBytes: 1448, PacketsLeft: &result.PacketsLeft{Packets: 1}}}}
+	r.Intervals = []result.Interval{{EndS: 1, Sender: &result.SenderInterval{PayloadBytes: 1448, IntervalSent: &result.IntervalSent{Packets: 1}}}}
 	o.Interval(r, &r.Intervals[0])
 	r.Sender = &result.Sender{PayloadBytes: 1448, SentPackets: &result.SentPackets{Packets: 1}}
 	if err := o.finish(r); err != nil {

@@ -59,7 +59,7 @@ func (o *output) verboseFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "say more: why auto chose the path, the next hop, every flow and percentile")
 }
 
-// begin prepares for a run; end takes down what is only for a run.
+// begin prepares for a run: what can be shown depends on where it is written to.
 func (o *output) begin() {
 	o.options = terminal(o.stdio.Out)
 	o.options.Verbose = o.verbose

@@ -103,16 +103,7 @@ func runRecv(ctx context.Context, r plan.RecvRequest, interval time.Duration, fa
 	p.Interval = interval
 	out.begin()
 	rep, err := session.Receive(ctx, p, version(), out)
-	if rep == nil {
-		return err
-	}
-	if err == nil {
-		if err = fail.judge(rep); err != nil {
-			rep.Error = err.Error()
-		}
-	}
-	planned := r.Duration > 0 || r.Count > 0
-	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, planned)
+	return concludeTest(ctx, out, rep, err, fail, r.Duration > 0 || r.Count > 0)
 }
 
 func runRecvTCP(ctx context.Context, r plan.RecvRequest, streams int, interval time.Duration, fail thresholds, out *output) error {
@@ -126,13 +117,5 @@ func runRecvTCP(ctx context.Context, r plan.RecvRequest, streams int, interval t
 	p.Interval = interval
 	out.begin()
 	rep, err := session.ReceiveTCP(ctx, p, version(), out)
-	if rep == nil {
-		return err
-	}
-	if err == nil {
-		if err = fail.judge(rep); err != nil {
-			rep.Error = err.Error()
-		}
-	}
-	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, r.Duration > 0)
+	return concludeTest(ctx, out, rep, err, fail, r.Duration > 0)
 }

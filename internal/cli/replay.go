@@ -73,8 +73,5 @@ func runReplay(ctx context.Context, r plan.ReplayRequest, interval time.Duration
 	p.Interval = interval
 	out.begin()
 	rep, err := session.Replay(ctx, p, version(), out)
-	if rep == nil {
-		return err
-	}
-	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, r.Loops != 0)
+	return concludeTest(ctx, out, rep, err, thresholds{}, r.Loops != 0)
 }

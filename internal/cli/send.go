@@ -137,10 +137,7 @@ func runSendTCP(ctx context.Context, r plan.TestRequest, interval time.Duration,
 	p.Interval = interval
 	out.begin()
 	rep, err := session.SendTCP(ctx, p, version(), out)
-	if rep == nil {
-		return err
-	}
-	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, true)
+	return concludeTest(ctx, out, rep, err, thresholds{}, true)
 }
 
 // transmitPaths describes the rows of the table.
@@ -174,8 +171,5 @@ func runSend(ctx context.Context, r plan.SendRequest, interval time.Duration, ou
 	p.Interval = interval
 	out.begin()
 	rep, err := session.Send(ctx, p, version(), out)
-	if rep == nil {
-		return err
-	}
-	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, true)
+	return concludeTest(ctx, out, rep, err, thresholds{}, true)
 }

@@ -3,29 +3,38 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"linerate/gen"
 	"linerate/internal/echo"
 	"linerate/internal/iperf3"
 	"linerate/internal/plan"
 	"linerate/internal/probe"
-	"linerate/internal/result"
 	"linerate/internal/session"
 	"linerate/internal/units"
 	"linerate/rx"
 )
 
-// login is how a test shows who asks for it.
-type login struct {
-	user, key string
-	pkcs1     bool
-}
+const testLong = `Test the way to linerate serve or a stock iperf3 -s or iperf -s, and back.
+
+Both ends are told what to do over a control connection (iperf3's protocol), and
+both ends' numbers stand in the report. UDP unless --tcp is given.
+
+With --peer iperf2 the server is iperf -s -u (iperf -s for --tcp), or a group. It
+is told what to do by the first bytes, and reports at the end of a UDP flow that
+goes forward; its --full-duplex is --bidir.`
+
+const testExamples = `  linerate test 10.0.0.2 --rate 500M
+  linerate test 10.0.0.2 --rate max --path packet --frame 9018
+  linerate test 10.0.0.2 --tcp -t 20 -R
+  linerate test 10.0.0.2 --tcp --rtt
+  linerate test 10.0.0.2 --bounce 100 --tcp
+  linerate test 10.0.0.2:443 --tcp --connect-only -k 1000
+  linerate test 10.0.0.2 --peer iperf2 --rate 500M
+  linerate test 239.1.2.3 --peer iperf2 --ttl 4`
 
 func newTest(stdio Stdio) *cobra.Command {
 	var r plan.TestRequest
@@ -34,25 +43,11 @@ func newTest(stdio Stdio) *cobra.Command {
 	var peer string
 	out := output{stdio: stdio}
 	cmd := &cobra.Command{
-		Use:   "test HOST[:PORT]",
-		Short: "Test the way to linerate serve or a stock iperf3 -s or iperf -s, and back",
-		Long: `Test the way to linerate serve or a stock iperf3 -s or iperf -s, and back.
-
-Both ends are told what to do over a control connection (iperf3's protocol), and
-both ends' numbers stand in the report. UDP unless --tcp is given.
-
-With --peer iperf2 the server is iperf -s -u (iperf -s for --tcp), or a group. It
-is told what to do by the first bytes, and reports at the end of a UDP flow that
-goes forward; its --full-duplex is --bidir.`,
-		Example: `  linerate test 10.0.0.2 --rate 500M
-  linerate test 10.0.0.2 --rate max --path packet --frame 9018
-  linerate test 10.0.0.2 --tcp -t 20 -R
-  linerate test 10.0.0.2 --tcp --rtt
-  linerate test 10.0.0.2 --bounce 100 --tcp
-  linerate test 10.0.0.2:443 --tcp --connect-only -k 1000
-  linerate test 10.0.0.2 --peer iperf2 --rate 500M
-  linerate test 239.1.2.3 --peer iperf2 --ttl 4`,
-		Args: exactly(1, 1, "one HOST[:PORT]"),
+		Use:     "test HOST[:PORT]",
+		Short:   "Test the way to linerate serve or a stock iperf3 -s or iperf -s, and back",
+		Long:    testLong,
+		Example: testExamples,
+		Args:    exactly(1, 1, "one HOST[:PORT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Host = args[0]
 			o.fail.layer = r.Layer
@@ -118,9 +113,7 @@ goes forward; its --full-duplex is --bidir.`,
 	add(f, &r.TTL, "ttl", "", "", "N", "TTL or hop limit (default 64)", within(1, 255))
 	add(f, &r.ConnectPatience, "connect-timeout", "", "5s", "TIME", "how long the server may take to answer", duration(time.Millisecond))
 	f.BoolVar(&r.Extra.GetServerOutput, "get-server-output", false, "show the server's own report as well")
-	f.StringVar(&who.user, "username", "", "name to log in by; the password is taken from LINERATE_PASSWORD, or asked for")
-	f.StringVar(&who.key, "rsa-public-key-path", "", "the server's public key (PEM), with --username")
-	f.BoolVar(&who.pkcs1, "use-pkcs1-padding", false, "log in to an iperf3 before 3.17")
+	who.flags(f)
 	o.fail.flags(f)
 	intervalFlag(f, &o.interval)
 	out.flags(cmd)
@@ -169,61 +162,7 @@ func runTest(ctx context.Context, r plan.TestRequest, o testOptions, who login, 
 		run = session.Bounce
 	}
 	rep, err := run(ctx, p, version(), out)
-	if rep == nil {
-		return err
-	}
-	return o.conclude(ctx, out, rep, err)
-}
-
-// conclude judges a test and prints its report.
-func (o *testOptions) conclude(ctx context.Context, out *output, rep *result.Report, err error) error {
-	if err == nil {
-		if err = o.fail.judge(rep); err != nil {
-			rep.Error = err.Error()
-		}
-	}
-	return conclude(ctx, out, rep, err, func() error { return out.text.Summary(rep) }, true)
-}
-
-// apply adds a login to a request.
-func (l *login) apply(r *plan.TestRequest, stdio Stdio) error {
-	if l.user == "" {
-		return nil
-	}
-	if l.key == "" {
-		return &plan.UsageError{Flag: "username", Msg: "needs --rsa-public-key-path, the server's key"}
-	}
-	key, err := iperf3.ReadPublicKey(l.key)
-	if err != nil {
-		return &plan.UsageError{Flag: "rsa-public-key-path", Msg: err.Error()}
-	}
-	password, err := askPassword(stdio)
-	if err != nil {
-		return err
-	}
-	padding := iperf3.OAEP
-	if l.pkcs1 {
-		padding = iperf3.PKCS1
-	}
-	r.Login = &iperf3.Login{User: l.user, Password: password}
-	r.Key = func(login iperf3.Login) (string, error) { return iperf3.Token(login, key, padding) }
-	return nil
-}
-
-// askPassword takes the password from the environment, or else from the terminal.
-func askPassword(stdio Stdio) (string, error) {
-	for _, name := range []string{"LINERATE_PASSWORD", "IPERF3_PASSWORD"} {
-		if p, ok := os.LookupEnv(name); ok {
-			return p, nil
-		}
-	}
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return "", &plan.UsageError{Flag: "username", Msg: "no password: set LINERATE_PASSWORD"}
-	}
-	fmt.Fprint(stdio.Err, "Password: ")
-	b, err := term.ReadPassword(int(os.Stdin.Fd()))
-	fmt.Fprintln(stdio.Err)
-	return string(b), err
+	return concludeTest(ctx, out, rep, err, o.fail, true)
 }
 
 // parseBlock parses a payload: bytes, in which K and M are 1024.

@@ -126,10 +126,7 @@ func runTestIPerf2(cmd *cobra.Command, r plan.TestRequest, o testOptions, out *o
 		}
 		err = session.IPerf2(ctx, session.IPerf2Request{IPerf2Options: options, Send: r.SendRequest, Mode: mode}, seen)
 	}
-	if seen.report == nil {
-		return err
-	}
-	return o.conclude(ctx, out, seen.report, err)
+	return concludeTest(ctx, out, seen.report, err, o.fail, true)
 }
 
 // runBounceIPerf2 times requests to a stock iperf -s and its answers.
@@ -143,7 +140,7 @@ func runBounceIPerf2(ctx context.Context, r plan.TestRequest, o testOptions, out
 	if rep == nil {
 		return err
 	}
-	return o.conclude(ctx, out, rep, err)
+	return concludeTest(ctx, out, rep, err, o.fail, true)
 }
 
 // iperf2Seen shows a test as output does, and keeps its report.

@@ -7,7 +7,7 @@ const span = 1 << 16
 // A window remembers which of the latest numbers came.
 type window struct {
 	next uint64 // above all that came
-	came [span / 64]uint64
+	seen [span / 64]uint64
 }
 
 // first reports whether a number comes for the first time. One that is too old to
@@ -17,13 +17,13 @@ func (w *window) first(n uint64) bool {
 		return false
 	}
 	if n >= w.next+span {
-		clear(w.came[:])
+		clear(w.seen[:])
 		w.next = n
 	}
 	for ; w.next <= n; w.next++ {
-		w.came[w.next%span/64] &^= 1 << (w.next % 64)
+		w.seen[w.next%span/64] &^= 1 << (w.next % 64)
 	}
-	word, bit := &w.came[n%span/64], uint64(1)<<(n%64)
+	word, bit := &w.seen[n%span/64], uint64(1)<<(n%64)
 	if *word&bit != 0 {
 		return false
 	}

@@ -8,9 +8,9 @@ import (
 	"linerate/internal/result"
 )
 
-// CPUTimes is a snapshot of the CPU time that this process and the machine
+// cpuTimes is a snapshot of the CPU time that this process and the machine
 // have used.
-type CPUTimes struct {
+type cpuTimes struct {
 	at           time.Time
 	user, system time.Duration       // of this process, all threads
 	involuntary  int64               // context switches of this process, all threads
@@ -38,10 +38,10 @@ func (c coreTimes) total() int64 {
 	return c.user + c.system + c.irq + c.softirq + c.steal + c.idle
 }
 
-// Since is what was used between the two snapshots, in cores: 1 is one core
+// since is what was used between the two snapshots, in cores: 1 is one core
 // busy all the time. What either snapshot lacks is absent. The result is nil if
 // no time passed.
-func (c CPUTimes) Since(before CPUTimes) *result.CPU {
+func (c cpuTimes) since(before cpuTimes) *result.CPU {
 	elapsed := c.at.Sub(before.at).Seconds()
 	if elapsed <= 0 || before.at.IsZero() {
 		return nil
@@ -97,7 +97,7 @@ func sum(cores []result.Core) (softirq, steal, busiest *float64) {
 
 // rates are the machine's interrupts and context switches a second between the
 // two snapshots; nil if unknown.
-func (c CPUTimes) rates(before CPUTimes) (interrupts, switches *float64) {
+func (c cpuTimes) rates(before cpuTimes) (interrupts, switches *float64) {
 	elapsed := c.at.Sub(before.at).Seconds()
 	if elapsed <= 0 || before.switches == 0 {
 		return nil, nil

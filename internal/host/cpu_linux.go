@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadCPU takes a snapshot by getrusage(2), /proc and /sys. What can't be read is
+// readCPU takes a snapshot by getrusage(2), /proc and /sys. What can't be read is
 // unknown.
-func ReadCPU() (CPUTimes, error) {
-	c := CPUTimes{at: time.Now()}
+func readCPU() (cpuTimes, error) {
+	c := cpuTimes{at: time.Now()}
 	var ru unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
-		return CPUTimes{}, fmt.Errorf("getrusage: %w", err)
+		return cpuTimes{}, fmt.Errorf("getrusage: %w", err)
 	}
 	c.user = time.Duration(ru.Utime.Nano())
 	c.system = time.Duration(ru.Stime.Nano())

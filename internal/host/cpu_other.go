@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// ReadCPU is known on Linux alone: elsewhere its error wraps errors.ErrUnsupported.
-func ReadCPU() (CPUTimes, error) {
-	return CPUTimes{}, fmt.Errorf("CPU time on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+// readCPU is known on Linux alone: elsewhere its error wraps errors.ErrUnsupported.
+func readCPU() (cpuTimes, error) {
+	return cpuTimes{}, fmt.Errorf("CPU time on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }

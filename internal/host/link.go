@@ -34,16 +34,15 @@ type Link struct {
 	Loopback bool
 	Up       bool // administratively
 	Carrier  bool // the driver has a peer
-	NoARP    bool // the link resolves no neighbours
 	// SpeedBps is the speed in bit/s, or 0 if unknown. Links made of software
 	// (veth, tun) count as unknown: the figure that they report binds nothing.
 	SpeedBps   uint64
 	HalfDuplex bool
-	Peers      []Peer // links of this namespace that its frames go through
-	Driver     string // as ethtool -i has it; empty if unknown
-	Qdisc      string // kind of the root qdisc; empty if unknown
-	Rings      *Rings // nil where the driver has none
-	Queues     Queues
+	Peers      []Peer          // links of this namespace that its frames go through
+	Driver     string          // as ethtool -i has it; empty if unknown
+	Qdisc      string          // kind of the root qdisc; empty if unknown
+	Rings      *Rings          // nil where the driver has none
+	TXQueues   int             // transmit queues in use; 0 if unknown
 	Offloads   map[string]bool // by the kernel's feature names; nil if unknown
 }
 
@@ -59,9 +58,6 @@ type Peer struct {
 	Name string
 	MTU  int // IP bytes
 }
-
-// Queues are how many queues of an interface are in use each way; 0 if unknown.
-type Queues struct{ RX, TX int }
 
 // Running reports whether frames can pass: up and with a carrier.
 func (l *Link) Running() bool { return l.Up && l.Carrier }

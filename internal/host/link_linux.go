@@ -53,7 +53,6 @@ func describe(nlink netlink.Link) (*Link, error) {
 		Loopback: a.Flags&net.FlagLoopback != 0,
 		Up:       a.RawFlags&unix.IFF_UP != 0,
 		Carrier:  a.RawFlags&unix.IFF_LOWER_UP != 0,
-		NoARP:    a.RawFlags&unix.IFF_NOARP != 0,
 	}
 	if l.Ethernet {
 		l.MAC = a.HardwareAddr
@@ -128,7 +127,7 @@ func (l *Link) addEthtool() error {
 		}
 	}
 	if c, err := e.GetChannels(l.Name); err == nil {
-		l.Queues = Queues{RX: int(c.CombinedCount + c.RxCount), TX: int(c.CombinedCount + c.TxCount)}
+		l.TXQueues = int(c.CombinedCount + c.TxCount)
 	}
 	if features, err := e.Features(l.Name); err == nil {
 		l.Offloads = features

@@ -22,7 +22,7 @@ func TestLinkFacts(t *testing.T) {
 	}
 	want := &Link{
 		Index: link.Index, Name: "eth0", MTU: 1500, MaxMTU: 65535, MAC: link.MAC,
-		Ethernet: true, Up: true, Carrier: true, Driver: "veth", Qdisc: "tbf", Queues: Queues{1, 1},
+		Ethernet: true, Up: true, Carrier: true, Driver: "veth", Qdisc: "tbf", TXQueues: 1,
 	}
 	if diff := cmp.Diff(want, link); diff != "" || len(link.MAC) != 6 {
 		t.Errorf("eth0 (-want +got):\n%s", diff)

@@ -25,13 +25,13 @@ type Flow struct {
 type Meter struct {
 	source      source
 	first, last reading
-	worked      *CPUTimes // when the work was done; nil until then
+	worked      *cpuTimes // when the work was done; nil until then
 }
 
 // reading is what a host had counted at one moment. What is unknown is nil.
 type reading struct {
 	at, wall int64 // CLOCK_MONOTONIC, and how far CLOCK_REALTIME is ahead of it, in ns
-	cpu      CPUTimes
+	cpu      cpuTimes
 	net, nic map[string]uint64
 	backlog  *uint64             // bytes in the root qdisc
 	reasons  []map[string]uint64 // drops of each flow since the meter was opened
@@ -74,7 +74,7 @@ func (m *Meter) Lap() *result.Host {
 // Began says that the test's work begins only now: what the processor did since the
 // meter was opened, while nothing came, is left out of the next lap and of the total.
 func (m *Meter) Began() {
-	if cpu, err := ReadCPU(); err == nil {
+	if cpu, err := readCPU(); err == nil {
 		m.first.cpu, m.last.cpu = cpu, cpu
 	}
 }
@@ -82,7 +82,7 @@ func (m *Meter) Began() {
 // Worked says that the test's work is done: what the processor does from now on,
 // while the last packets are on their way, is left out of the total.
 func (m *Meter) Worked() {
-	if cpu, err := ReadCPU(); err == nil {
+	if cpu, err := readCPU(); err == nil {
 		m.worked = &cpu
 	}
 }
@@ -101,7 +101,7 @@ func (m *Meter) Close() { m.source.close() }
 
 func (m *Meter) since(before, after *reading) *result.Host {
 	h := &result.Host{
-		CPU:      after.cpu.Since(before.cpu),
+		CPU:      after.cpu.since(before.cpu),
 		Counters: pair(before.net, after.net),
 		Kernel:   Kernel(),
 		Arch:     runtime.GOARCH,

@@ -69,7 +69,7 @@ func watchDrops(flow Flow) *bpf.Drops {
 
 func (s *source) read() reading {
 	r := reading{at: linux.Monotonic(), wall: linux.WallOffset()}
-	r.cpu, _ = ReadCPU()
+	r.cpu, _ = readCPU()
 	r.quota = readQuota(s.groups)
 	r.net = s.readNet()
 	r.nic, r.backlog = s.readNIC()

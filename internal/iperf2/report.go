@@ -36,14 +36,8 @@ type Latency struct {
 // flagLatency in a report says that the latency is valid.
 const flagLatency = flagExtended
 
-// Offsets in the report of release 2.1.
+// Offsets in the report of what release 2.1 added behind the words of putOld.
 const (
-	atReportBytes  = 20
-	atReportTime   = 28
-	atLost         = 36
-	atOutOfOrder   = 40
-	atDatagrams    = 44
-	atJitter       = 48
 	atMin          = 56
 	atMax          = 64
 	atSum          = 72

@@ -11,41 +11,31 @@ type Code int32
 
 // The codes that a server of ours answers with, or a client of ours acts on.
 const (
-	None             Code = 0
-	BadDuration      Code = 5
-	BadStreams       Code = 6
-	BadBlock         Code = 7
-	BadWindow        Code = 8
-	BadMSS           Code = 10
-	BadOmit          Code = 12
-	BadBurst         Code = 15
-	BadEnd           Code = 16
-	BadBlockUDP      Code = 20
-	BadTOS           Code = 21
-	ReverseAndBidir  Code = 25
-	OverRateLimit    Code = 27
-	OverMaxDuration  Code = 37
-	BadListen        Code = 102
-	BadCookie        Code = 106
-	ControlClosed    Code = 109
-	UnknownMessage   Code = 110
-	BadParams        Code = 114
-	BadResults       Code = 117
-	ClientTerminated Code = 119
-	ServerTerminated Code = 120
-	ServerBusy       Code = 121
-	BadFlowLabel     Code = 127
-	BadProtocol      Code = 131
-	BadAffinity      Code = 132
-	BadCongestion    Code = 134
-	BadPacing        Code = 140
-	WindowNotSet     Code = 141
-	Unauthorized     Code = 142
-	NoData           Code = 144
-	WatchdogExpired  Code = 160
-	BadStream        Code = 200
-	StreamClosed     Code = 207
-	BadStreamID      Code = 208
+	None            Code = 0
+	BadDuration     Code = 5
+	BadStreams      Code = 6
+	BadBlock        Code = 7
+	BadWindow       Code = 8
+	BadMSS          Code = 10
+	BadOmit         Code = 12
+	BadBurst        Code = 15
+	BadEnd          Code = 16
+	BadBlockUDP     Code = 20
+	BadTOS          Code = 21
+	ReverseAndBidir Code = 25
+	OverRateLimit   Code = 27
+	OverMaxDuration Code = 37
+	BadListen       Code = 102
+	UnknownMessage  Code = 110
+	BadParams       Code = 114
+	ServerBusy      Code = 121
+	BadFlowLabel    Code = 127
+	BadProtocol     Code = 131
+	BadAffinity     Code = 132
+	BadPacing       Code = 140
+	Unauthorized    Code = 142
+	NoData          Code = 144
+	BadStream       Code = 200
 )
 
 // An Error is what a server reports after ServerError.

@@ -139,18 +139,10 @@ func (c *Conn) ReadServerError() (*Error, error) {
 	return refusal, nil
 }
 
-// Busy turns a client away whose cookie wasn't read yet. The cookie is read
-// first, and the connection ended as by HangUp: else the reset of a close over
-// unread bytes would overtake the answer. It takes patience at most twice.
-func (c *Conn) Busy(patience time.Duration) error {
-	c.Patience = Patience{First: patience, Whole: patience}
-	_, err := c.ReadCookie()
-	return errors.Join(err, c.WriteState(AccessDenied), c.HangUp(patience))
-}
-
 // HangUp ends the connection so that the peer gets all that was written: it
 // ends its own direction, reads until the peer ends the other or patience is
-// up, and closes.
+// up, and closes. The reset of a close over unread bytes would overtake what was
+// written last.
 func (c *Conn) HangUp(patience time.Duration) error {
 	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil && c.expect(patience) == nil {
 		io.Copy(io.Discard, c.conn) // how it ends doesn't matter

@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// DefaultSkew is how far a client's clock may be from the server's.
-const DefaultSkew = 10 * time.Second
-
 // A Gate admits users to a server, each token once. Any number of goroutines may
 // ask it.
 type Gate struct {
@@ -26,8 +23,8 @@ type Gate struct {
 	admitted map[[sha256.Size]byte]time.Time
 }
 
-// NewGate returns a gate for the holder of key. skew is at least 1 s, since
-// tokens carry whole seconds.
+// NewGate returns a gate for the holder of key. skew is how far a client's clock may be from the
+// server's, at least 1 s, since tokens carry whole seconds.
 func NewGate(key *rsa.PrivateKey, users Users, skew time.Duration) *Gate {
 	return &Gate{key: key, users: users, skew: skew, admitted: map[[sha256.Size]byte]time.Time{}}
 }

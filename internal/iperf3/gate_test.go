@@ -13,7 +13,7 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := NewGate(aKey(), users, DefaultSkew)
+	g := NewGate(aKey(), users, 10*time.Second)
 	now := time.Unix(1700000000, 0)
 	at := func(off time.Duration) Login { return Login{"mario", "rossi", now.Add(off)} }
 	early, good := token(t, at(-10*time.Second), OAEP), token(t, at(0), PKCS1)
@@ -54,7 +54,7 @@ func TestGateAdmitsOnceOfMany(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, now := NewGate(aKey(), users, DefaultSkew), time.Now()
+	g, now := NewGate(aKey(), users, 10*time.Second), time.Now()
 	one := token(t, Login{"mario", "rossi", now}, OAEP)
 	var admitted atomic.Int64
 	var all sync.WaitGroup

@@ -30,13 +30,6 @@ const (
 	// DefaultBlockTCP is the bytes of a TCP stream's block without a "len".
 	DefaultBlockTCP = 128 << 10
 
-	// DefaultBlockUDP is the payload bytes of a datagram if neither "len" nor
-	// the control connection's MSS gives them.
-	DefaultBlockUDP = 1460
-
-	// DefaultRateUDP is the bit/s of a UDP stream without -b.
-	DefaultRateUDP = 1 << 20
-
 	// MinBlockUDP and MaxBlockUDP bound a datagram's payload in bytes, header
 	// included; MaxBlockTCP bounds a TCP block.
 	MinBlockUDP = 16

@@ -50,7 +50,7 @@ func TestStockClientPassesOurGate(t *testing.T) {
 	public, _ := keyFiles(t)
 	users, err := parseUsers(strings.NewReader(mario))
 	must(t, err)
-	gate := NewGate(aKey(), users, DefaultSkew)
+	gate := NewGate(aKey(), users, 10*time.Second)
 	l := newLab(t)
 	tcp, _ := listen5201(t, l)
 	for password, admitted := range map[string]bool{"rossi": true, "bianchi": false} {

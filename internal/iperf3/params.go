@@ -49,8 +49,8 @@ type Params struct {
 	Extra json.RawMessage // what one linerate asks of another
 }
 
-// DefaultTime is the seconds of a test without -t.
-const DefaultTime = 10
+// defaultTime is the seconds of a test without -t.
+const defaultTime = 10
 
 // members are in the order of 3.12.
 func (p *Params) members() []member {
@@ -104,7 +104,7 @@ func (p Params) MarshalJSON() ([]byte, error) { return encodeObject(p.members())
 // UnmarshalJSON reads the parameters of any release. What is missing is as in a
 // stock server: one stream, 10 s. With Num or BlockCount there is no time.
 func (p *Params) UnmarshalJSON(b []byte) error {
-	*p = Params{Parallel: 1, Time: DefaultTime}
+	*p = Params{Parallel: 1, Time: defaultTime}
 	if err := decodeObject(b, p.members()); err != nil {
 		return err
 	}

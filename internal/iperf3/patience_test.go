@@ -3,6 +3,7 @@ package iperf3
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"testing"
 	"time"
@@ -46,11 +47,19 @@ func TestPatienceEndsWithTheMessage(t *testing.T) {
 	}
 }
 
+// turnAway is how a busy server ends a connection.
+func turnAway(conn net.Conn, patience time.Duration) error {
+	c := NewConn(conn)
+	c.Patience = Patience{First: patience, Whole: patience}
+	_, err := c.ReadCookie()
+	return errors.Join(err, c.WriteState(AccessDenied), c.HangUp(patience))
+}
+
 func TestBusyIsAlwaysHeard(t *testing.T) {
 	for range 50 {
 		client, server := pair(t)
 		turned := make(chan error, 1)
-		go func() { turned <- NewConn(server).Busy(10 * time.Second) }()
+		go func() { turned <- turnAway(server, 10*time.Second) }()
 		c := NewConn(client)
 		if err := c.WriteCookie(NewCookie()); err != nil {
 			t.Fatal(err)
@@ -71,7 +80,7 @@ func TestBusyIsAlwaysHeard(t *testing.T) {
 func TestBusyWaitsForNobody(t *testing.T) {
 	client, server := pair(t)
 	turned := make(chan error, 1)
-	go func() { turned <- NewConn(server).Busy(20 * time.Millisecond) }()
+	go func() { turned <- turnAway(server, 20*time.Millisecond) }()
 	if state, err := NewConn(client).ReadState(); state != AccessDenied || err != nil {
 		t.Error(state, err)
 	}

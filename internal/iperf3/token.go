@@ -52,15 +52,7 @@ func Token(login Login, server *rsa.PublicKey, padding Padding) (string, error) 
 // help to decrypt another's (Bleichenbacher 1998).
 var errToken = errors.New("the login can't be decrypted: it was made for another key")
 
-// OpenToken decrypts a token of either padding.
-func OpenToken(token string, key *rsa.PrivateKey) (Login, error) {
-	secret, err := base64.StdEncoding.DecodeString(token)
-	if err != nil {
-		return Login{}, errToken
-	}
-	return open(secret, key)
-}
-
+// open decrypts a token of either padding, its base64 decoded.
 func open(secret []byte, key *rsa.PrivateKey) (Login, error) {
 	text, err := rsa.DecryptOAEP(sha1.New(), nil, key, secret, nil)
 	if err != nil {

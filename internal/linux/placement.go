@@ -4,7 +4,7 @@ package linux
 // value leaves that to the system.
 type Placement struct {
 	CPUs     []int // worker i runs on CPUs[i] alone, beginning anew behind the last; none: anywhere
-	Realtime bool  // before all ordinary threads, see Realtime
+	Realtime bool  // before all ordinary threads, see realtime
 }
 
 // Enter places the calling thread, which must be locked and is of a worker
@@ -17,14 +17,14 @@ func (p *Placement) Enter(worker int) (leave func(), err error) {
 		}
 	}
 	if len(p.CPUs) > 0 {
-		f, err := Pin(p.CPUs[worker%len(p.CPUs)])
+		f, err := pin(p.CPUs[worker%len(p.CPUs)])
 		if err != nil {
 			return nil, err
 		}
 		undo = append(undo, f)
 	}
 	if p.Realtime {
-		f, errRealtime := Realtime()
+		f, errRealtime := realtime()
 		if errRealtime != nil {
 			leave()
 			return nil, errRealtime

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Realtime lets the calling thread run before all ordinary ones (SCHED_FIFO at
+// realtime lets the calling thread run before all ordinary ones (SCHED_FIFO at
 // its lowest priority, sched(7)), which needs CAP_SYS_NICE, and returns how to
 // end that, on the same thread. Threads that are started from here are ordinary.
 // Work that takes long must not be done so.
-func Realtime() (undo func(), err error) {
+func realtime() (undo func(), err error) {
 	const fifo, other, resetOnFork = 1, 0, 0x40000000 // <linux/sched.h>
 	if err := setScheduler(fifo|resetOnFork, 1); err != nil {
 		return nil, fmt.Errorf("sched_setscheduler SCHED_FIFO: %w (needs CAP_SYS_NICE)", err)
@@ -29,9 +29,9 @@ func setScheduler(policy uintptr, priority int32) error {
 	return nil
 }
 
-// Pin lets the calling thread run on one processor alone, and returns how to end
+// pin lets the calling thread run on one processor alone, and returns how to end
 // that, on the same thread.
-func Pin(cpu int) (undo func(), err error) {
+func pin(cpu int) (undo func(), err error) {
 	var before, only unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return nil, fmt.Errorf("sched_getaffinity: %w", err)

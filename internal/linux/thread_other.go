@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Realtime is not supported here.
-func Realtime() (undo func(), err error) {
+// realtime is not supported here.
+func realtime() (undo func(), err error) {
 	return nil, fmt.Errorf("real-time priority on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// Pin is not supported here.
-func Pin(int) (undo func(), err error) {
+// pin is not supported here.
+func pin(int) (undo func(), err error) {
 	return nil, fmt.Errorf("a processor of its own for a thread on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// MayRunOn leaves to Pin what is unknown here.
+// MayRunOn leaves to pin what is unknown here.
 func MayRunOn(int) bool { return true }
 
 // PinProcess is not supported here.

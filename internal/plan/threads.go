@@ -42,7 +42,7 @@ func (s *Send) workers(r *SendRequest, link *host.Link) (err error) {
 	case r.Threads == AutoThreads:
 		s.Workers = min(processors(r.CPUs), flows)
 		if s.Path.Queue {
-			s.Workers = max(1, min(s.Workers, link.Queues.TX-r.Queue))
+			s.Workers = max(1, min(s.Workers, link.TXQueues-r.Queue))
 		}
 	case r.Threads == 0:
 		s.Workers = 1

@@ -98,7 +98,7 @@ func newChart(intervals []result.Interval) *chart {
 			Label:  fmt.Sprintf("%.4g to %.4g s: %s", iv.StartS, iv.EndS, units.FormatBits(bpsOf(&iv))),
 		}
 		b.Y = chartHeight - b.Height
-		if r := iv.Receiver; r != nil && r.PacketsCame != nil && r.Lost > 0 {
+		if r := iv.Receiver; r != nil && r.IntervalArrived != nil && r.Lost > 0 {
 			b.LostHeight = b.Height * float64(r.Lost) / float64(r.Lost+r.Unique)
 			b.LostY = chartHeight - b.LostHeight
 			b.Label += ", lost " + number(r.Lost)

@@ -29,7 +29,7 @@ func (p *IPerf2) row(b *strings.Builder, r *result.Report, d *oneWay, l *line) {
 	fmt.Fprintf(b, "%s,%s,%d,%s,%d,%d,%.1f-%.1f,%d,%d",
 		p.at(r, l), clientHost, clientPort, serverHost, serverPort, p.first[r]+l.stream+1,
 		l.start, l.end, l.bytes, int64(perSecond(8*l.bytes, l.end-l.start)))
-	switch c := l.came; {
+	switch c := l.received; {
 	case c != nil:
 		var jitter int64
 		if c.jitterNS != nil {

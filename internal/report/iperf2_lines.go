@@ -22,13 +22,13 @@ type line struct {
 	stream     int // index in the report's streams; -1 for a sum
 	start, end float64
 	bytes      uint64
-	packets    uint64 // over UDP
-	refused    uint64 // times that the kernel took no datagram, for a sender
-	came       *came  // nil for a sender, and over TCP
+	packets    uint64    // over UDP
+	refused    uint64    // times that the kernel took no datagram, for a sender
+	received   *received // nil for a sender, and over TCP
 }
 
-// came is what a receiver tells of datagrams. Total has those that are missing.
-type came struct {
+// received is what a receiver tells of datagrams. Total has those that are missing.
+type received struct {
 	jitterNS                *int64
 	lost, total, outOfOrder uint64
 }
@@ -90,9 +90,9 @@ func (p *IPerf2) direction(r *result.Report, iv *result.Interval, sends, second 
 			sender, receiver = iv.Reverse.Sender, iv.Reverse.Receiver
 		}
 		if sends {
-			d.sum, d.lines = leftLines(sender, iv)
+			d.sum, d.lines = sentIntervalLines(sender, iv)
 		} else {
-			d.sum, d.lines = cameLines(receiver, iv)
+			d.sum, d.lines = receivedIntervalLines(receiver, iv)
 		}
 	}
 	d.number(r)
@@ -142,12 +142,12 @@ func receivedLines(r *result.Receiver) (sum line, flows []line) {
 	sum = line{end: r.Seconds, bytes: r.PayloadBytes}
 	if a := r.ArrivedPackets; a != nil {
 		sum.packets = a.Packets
-		sum.came = &came{a.JitterNS, a.Lost, a.Unique + a.Lost, a.Duplicates}
+		sum.received = &received{a.JitterNS, a.Lost, a.Unique + a.Lost, a.Duplicates}
 		switch {
 		case a.OutOfOrder != nil:
-			sum.came.outOfOrder = *a.OutOfOrder
+			sum.received.outOfOrder = *a.OutOfOrder
 		case r.Arrivals != nil:
-			sum.came.outOfOrder += r.Reordered
+			sum.received.outOfOrder += r.Reordered
 		}
 	}
 	for i := range r.Flows {
@@ -157,34 +157,34 @@ func receivedLines(r *result.Receiver) (sum line, flows []line) {
 	return sum, flows
 }
 
-func leftLines(s *result.SenderInterval, iv *result.Interval) (sum line, flows []line) {
+func sentIntervalLines(s *result.SenderInterval, iv *result.Interval) (sum line, flows []line) {
 	sum = line{start: iv.StartS, end: iv.EndS}
 	if s == nil {
 		return sum, nil
 	}
 	sum.bytes = s.PayloadBytes
-	if s.PacketsLeft != nil {
+	if s.IntervalSent != nil {
 		sum.packets = s.Packets
 	}
 	for i := range s.Flows {
-		l, _ := leftLines(&s.Flows[i], iv)
+		l, _ := sentIntervalLines(&s.Flows[i], iv)
 		flows = append(flows, l)
 	}
 	return sum, flows
 }
 
-func cameLines(r *result.ReceiverInterval, iv *result.Interval) (sum line, flows []line) {
+func receivedIntervalLines(r *result.ReceiverInterval, iv *result.Interval) (sum line, flows []line) {
 	sum = line{start: iv.StartS, end: iv.EndS}
 	if r == nil {
 		return sum, nil
 	}
 	sum.bytes = r.PayloadBytes
-	if c := r.PacketsCame; c != nil {
+	if c := r.IntervalArrived; c != nil {
 		sum.packets = c.Packets
-		sum.came = &came{c.JitterNS, c.Lost, c.Unique + c.Lost, c.Reordered + c.Duplicates}
+		sum.received = &received{c.JitterNS, c.Lost, c.Unique + c.Lost, c.Reordered + c.Duplicates}
 	}
 	for i := range r.Flows {
-		l, _ := cameLines(&r.Flows[i], iv)
+		l, _ := receivedIntervalLines(&r.Flows[i], iv)
 		flows = append(flows, l)
 	}
 	return sum, flows
@@ -211,7 +211,7 @@ func (p *IPerf2) lines(b *strings.Builder, r *result.Report, d oneWay) {
 func (p *IPerf2) line(b *strings.Builder, id string, l *line) {
 	seconds := l.end - l.start
 	head, tail := headPlain, ""
-	c := l.came
+	c := l.received
 	switch {
 	case c != nil:
 		head = headJitter
@@ -241,11 +241,11 @@ func (p *IPerf2) sum(b *strings.Builder, l *line) {
 	p.heading(b, headPlain)
 	times := fmt.Sprintf("[SUM] %4.4f-%4.4f sec", l.start, l.end)
 	fmt.Fprintf(b, "%s  %s  %s", times, p.o.transfer(l.bytes), p.o.rate(l.bytes, l.end-l.start))
-	if c := l.came; c != nil {
+	if c := l.received; c != nil {
 		fmt.Fprintf(b, "   %d/%d (%s)", c.lost, c.total, iperf2Percent(c.lost, c.total))
 	}
 	b.WriteByte('\n')
-	if c := l.came; c != nil && c.outOfOrder > 0 {
+	if c := l.received; c != nil && c.outOfOrder > 0 {
 		fmt.Fprintf(b, "%s  %d datagrams received out-of-order\n", times, c.outOfOrder)
 	}
 }

@@ -111,9 +111,9 @@ UDP buffer size:  208 KByte (default)
 			Streams: []result.Stream{iperf2Stream(true, false, "58415")},
 			Intervals: []result.Interval{
 				{StartS: 0, EndS: 1, Receiver: &result.ReceiverInterval{PayloadBytes: 1_239_210,
-					PacketsCame: &result.PacketsCame{Unique: 843, Lost: 9, Reordered: 20, Duplicates: 9, JitterNS: ns(44_000)}}},
+					IntervalArrived: &result.IntervalArrived{Unique: 843, Lost: 9, Reordered: 20, Duplicates: 9, JitterNS: ns(44_000)}}},
 				{StartS: 1, EndS: 2, Receiver: &result.ReceiverInterval{PayloadBytes: 1_228_920,
-					PacketsCame: &result.PacketsCame{Unique: 836, Lost: 14, Reordered: 21, JitterNS: ns(39_000)}}},
+					IntervalArrived: &result.IntervalArrived{Unique: 836, Lost: 14, Reordered: 21, JitterNS: ns(39_000)}}},
 				{StartS: 2, EndS: 2.0013, Receiver: &result.ReceiverInterval{PayloadBytes: 1470}},
 			},
 			Receiver: &result.Receiver{PayloadBytes: 2_471_070, Seconds: 2.0013, ArrivedPackets: udpCame(1681, 23, 50, 38_000)},
@@ -235,7 +235,7 @@ UDP buffer size:  208 KByte (default)
 			r := udpClient()
 			r.Started = "2026-11-30T09:40:02Z"
 			r.Intervals = []result.Interval{{StartS: 0, EndS: 1, Sender: &result.SenderInterval{PayloadBytes: 1_250_970,
-				PacketsLeft: &result.PacketsLeft{Packets: 852}}}}
+				IntervalSent: &result.IntervalSent{Packets: 852}}}}
 			r.Sender.Packets = 1703
 			r.Receiver.Packets = 1704
 			return r
@@ -267,8 +267,8 @@ UDP buffer size:  208 KByte (default)
 func TestIPerf2IsTheStockCSV(t *testing.T) {
 	interval := func(start float64, bytes uint64) result.Interval {
 		return result.Interval{StartS: start, EndS: start + 1,
-			Sender:   &result.SenderInterval{PayloadBytes: bytes, PacketsLeft: &result.PacketsLeft{Packets: bytes / 1470}},
-			Receiver: &result.ReceiverInterval{PayloadBytes: bytes, PacketsCame: &result.PacketsCame{Unique: bytes / 1470, JitterNS: ns(2_000)}},
+			Sender:   &result.SenderInterval{PayloadBytes: bytes, IntervalSent: &result.IntervalSent{Packets: bytes / 1470}},
+			Receiver: &result.ReceiverInterval{PayloadBytes: bytes, IntervalArrived: &result.IntervalArrived{Unique: bytes / 1470, JitterNS: ns(2_000)}},
 		}
 	}
 	udp := func(server bool, seconds float64) *result.Report {

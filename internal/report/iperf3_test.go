@@ -103,16 +103,16 @@ func (s sampled) interval(n uint64) (*result.SenderInterval, *result.ReceiverInt
 
 func (s sampled) left(n uint64) *result.SenderInterval {
 	if s.protocol == "tcp" {
-		return &result.SenderInterval{PayloadBytes: n << 10, TCPLeft: &result.TCPLeft{Retransmits: ptr[uint64](0), CwndBytes: ptr[uint64](264 << 10)}}
+		return &result.SenderInterval{PayloadBytes: n << 10, IntervalTCP: &result.IntervalTCP{Retransmits: ptr[uint64](0), CwndBytes: ptr[uint64](264 << 10)}}
 	}
-	return &result.SenderInterval{PayloadBytes: n * 1448, PacketsLeft: &result.PacketsLeft{Packets: n}}
+	return &result.SenderInterval{PayloadBytes: n * 1448, IntervalSent: &result.IntervalSent{Packets: n}}
 }
 
 func (s sampled) came(n uint64) *result.ReceiverInterval {
 	if s.protocol == "tcp" {
 		return &result.ReceiverInterval{PayloadBytes: n << 10}
 	}
-	return &result.ReceiverInterval{PacketsCame: &result.PacketsCame{Packets: n, Unique: n, UniquePayloadBytes: n * 1448, JitterNS: ptr[int64](15_000)}}
+	return &result.ReceiverInterval{IntervalArrived: &result.IntervalArrived{Packets: n, Unique: n, UniquePayloadBytes: n * 1448, JitterNS: ptr[int64](15_000)}}
 }
 
 // total is the sum of the intervals that are not omitted.

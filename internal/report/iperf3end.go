@@ -5,8 +5,8 @@ import "linerate/internal/result"
 // An iperf3Ends is what both ends of a stream, or of all streams of a lane, tell
 // at the end of a test; nil where an end told nothing.
 type iperf3Ends struct {
-	socket     *int // nil of a sum
-	sent, came *iperf3Row
+	socket         *int // nil of a sum
+	sent, received *iperf3Row
 }
 
 // ends are the rows of a lane over the test: of each stream, and their sum.
@@ -20,7 +20,7 @@ func (l *lane) ends(r *result.Report) (streams []iperf3Ends, sum iperf3Ends) {
 		sum.sent.iperf3Extremes, sum.sent.Reorder = nil, nil
 	}
 	if l.receiver != nil {
-		sum.came = l.came(r, length, l.receiver)
+		sum.received = l.received(r, length, l.receiver)
 	}
 	return streams, sum
 }
@@ -38,10 +38,10 @@ func (l *lane) streamEnds(r *result.Report, length float64, i int, socket *int) 
 		return e
 	}
 	if c := ofStream(l, i, l.receiver, l.receiver.Flows, func(c *result.Receiver) *uint16 { return c.Flow }); c != nil {
-		e.came = l.came(r, length, c)
-		e.came.Socket = socket
+		e.received = l.received(r, length, c)
+		e.received.Socket = socket
 		if !tcp(r) {
-			e.came.OutOfOrder = &orZero(c.Arrivals).Reordered
+			e.received.OutOfOrder = &orZero(c.Arrivals).Reordered
 		}
 	}
 	return e
@@ -69,7 +69,7 @@ func (l *lane) sent(r *result.Report, length float64, s *result.Sender) *iperf3R
 	return &row
 }
 
-func (l *lane) came(r *result.Report, length float64, c *result.Receiver) *iperf3Row {
+func (l *lane) received(r *result.Report, length float64, c *result.Receiver) *iperf3Row {
 	if tcp(r) {
 		row := newRow(0, length, c.PayloadBytes, l.sends)
 		return &row
@@ -89,18 +89,18 @@ func (l *lane) came(r *result.Report, length float64, c *result.Receiver) *iperf
 // and packets with the receiver's losses. Where an end told nothing the other's
 // stand alone.
 func (e iperf3Ends) both(sends bool) *iperf3Row {
-	if e.sent == nil && e.came == nil {
+	if e.sent == nil && e.received == nil {
 		return nil
 	}
 	if e.sent == nil {
-		row := *e.came
+		row := *e.received
 		row.Sender = sends
 		return &row
 	}
 	row := *e.sent
 	row.Sender = sends
 	row.JitterMS, row.LostPackets, row.LostPercent = nil, nil, nil
-	if c := e.came; c != nil {
+	if c := e.received; c != nil {
 		row.JitterMS, row.LostPackets, row.LostPercent, row.OutOfOrder = c.JitterMS, c.LostPackets, c.LostPercent, c.OutOfOrder
 	}
 	return &row

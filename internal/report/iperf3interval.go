@@ -5,8 +5,8 @@ import "linerate/internal/result"
 // intervalRows are the rows of a lane in an interval as this end saw it: one a
 // stream, and their sum.
 func (l *lane) intervalRows(r *result.Report, iv *result.Interval) (streams []iperf3Row, sum iperf3Row) {
-	left, came := l.halves(iv)
-	left, came = orZero(left), orZero(came)
+	sent, received := l.halves(iv)
+	sent, received = orZero(sent), orZero(received)
 	row := func(s *result.SenderInterval, c *result.ReceiverInterval) iperf3Row {
 		row := receiverInterval(iv, c, tcp(r))
 		if l.sends {
@@ -17,12 +17,12 @@ func (l *lane) intervalRows(r *result.Report, iv *result.Interval) (streams []ip
 	}
 	for i, socket := range l.sockets {
 		stream := row(
-			orZero(ofStream(l, i, left, left.Flows, func(s *result.SenderInterval) *uint16 { return s.Flow })),
-			orZero(ofStream(l, i, came, came.Flows, func(c *result.ReceiverInterval) *uint16 { return c.Flow })))
+			orZero(ofStream(l, i, sent, sent.Flows, func(s *result.SenderInterval) *uint16 { return s.Flow })),
+			orZero(ofStream(l, i, received, received.Flows, func(c *result.ReceiverInterval) *uint16 { return c.Flow })))
 		stream.Socket = &socket
 		streams = append(streams, stream)
 	}
-	sum = row(left, came)
+	sum = row(sent, received)
 	sum.iperf3Gauges, sum.Reorder = nil, nil
 	return streams, sum
 }
@@ -30,10 +30,10 @@ func (l *lane) intervalRows(r *result.Report, iv *result.Interval) (streams []ip
 func senderInterval(iv *result.Interval, s *result.SenderInterval, tcp bool) iperf3Row {
 	row := newRow(iv.StartS, iv.EndS, s.PayloadBytes, true)
 	if !tcp {
-		row.Packets = &orZero(s.PacketsLeft).Packets
+		row.Packets = &orZero(s.IntervalSent).Packets
 		return row
 	}
-	if t := orZero(s.TCPLeft); t.Retransmits != nil {
+	if t := orZero(s.IntervalTCP); t.Retransmits != nil {
 		row.Retransmits = t.Retransmits
 		row.iperf3Gauges = &iperf3Gauges{
 			SndCwnd: *orZero(t.CwndBytes),
@@ -51,10 +51,10 @@ func receiverInterval(iv *result.Interval, c *result.ReceiverInterval, tcp bool)
 	if tcp {
 		return newRow(iv.StartS, iv.EndS, c.PayloadBytes, false)
 	}
-	p := orZero(c.PacketsCame)
+	p := orZero(c.IntervalArrived)
 	row := newRow(iv.StartS, iv.EndS, p.UniquePayloadBytes, false)
 	row.tell(p.Unique, p.Lost, meanJitter(p.JitterNS, c.Flows, func(c *result.ReceiverInterval) *int64 {
-		return orZero(c.PacketsCame).JitterNS
+		return orZero(c.IntervalArrived).JitterNS
 	}))
 	return row
 }

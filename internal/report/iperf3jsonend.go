@@ -55,10 +55,10 @@ func (f *IPerf3) jsonEnd(r *result.Report) iperf3End {
 			both = nil
 		}
 		if l.back {
-			end.Reverse, end.ReverseSent, end.ReverseReceived = both, sum.sent, sum.came
+			end.Reverse, end.ReverseSent, end.ReverseReceived = both, sum.sent, sum.received
 		} else {
 			end.SenderCongestion, end.ReceiverCongestion = congestions(r, &l)
-			end.Sum, end.SumSent, end.SumReceived = both, sum.sent, sum.came
+			end.Sum, end.SumSent, end.SumReceived = both, sum.sent, sum.received
 		}
 	}
 	return end
@@ -66,7 +66,7 @@ func (f *IPerf3) jsonEnd(r *result.Report) iperf3End {
 
 func streamEnd(r *result.Report, l *lane, s iperf3Ends) iperf3StreamEnd {
 	if tcp(r) {
-		return iperf3StreamEnd{Sender: s.sent, Receiver: s.came}
+		return iperf3StreamEnd{Sender: s.sent, Receiver: s.received}
 	}
 	return iperf3StreamEnd{UDP: s.both(l.sends)}
 }

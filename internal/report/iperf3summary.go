@@ -51,10 +51,10 @@ func (t *IPerf3Text) ends(e *emitter, r *result.Report, l *lane, rows iperf3Ends
 	if !all && l.sends {
 		return
 	}
-	if c := rows.came; c != nil && c.OutOfOrder != nil && *c.OutOfOrder > 0 {
+	if c := rows.received; c != nil && c.OutOfOrder != nil && *c.OutOfOrder > 0 {
 		e.emit("[SUM] %4.1f-%4.1f sec  %d datagrams received out-of-order\n", c.Start, c.End, *c.OutOfOrder)
 	}
-	t.end(e, r, l, rows, rows.came, "receiver")
+	t.end(e, r, l, rows, rows.received, "receiver")
 }
 
 // end prints one row, or that its end told nothing; of a sum over UDP iperf3 does

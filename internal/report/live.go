@@ -64,7 +64,7 @@ func (t *Text) interval(b *strings.Builder, c *result.Config, iv *result.Interva
 	switch s, r := iv.Sender, iv.Receiver; {
 	case c != nil && c.Protocol == "tcp":
 		t.tcpInterval(b, c, time, s, r)
-	case r != nil && r.PacketsCame == nil, s != nil && s.PacketsLeft == nil: // of neither protocol
+	case r != nil && r.IntervalArrived == nil, s != nil && s.IntervalSent == nil: // of neither protocol
 	case r != nil:
 		t.rescale(b, recvColumns, c, r.Rate)
 		lost := number(r.Lost)
@@ -104,7 +104,7 @@ func (t *Text) tcpInterval(b *strings.Builder, c *result.Config, time string, s 
 	retransmits, cwnd, rtt := "-", "-", "-"
 	if s != nil {
 		bytes, rate = s.PayloadBytes, s.Rate
-		if s.TCPLeft != nil {
+		if s.IntervalTCP != nil {
 			if s.Retransmits != nil {
 				retransmits = number(*s.Retransmits)
 			}

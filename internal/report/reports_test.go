@@ -29,7 +29,7 @@ func sendReport() *result.Report {
 	for i := range 3 {
 		r.Intervals = append(r.Intervals, result.Interval{
 			StartS: float64(i), EndS: float64(i + 1),
-			Sender: &result.SenderInterval{PayloadBytes: 6966 * 8972, Seconds: 1, Rate: rateOf(6966.1), PacketsLeft: &result.PacketsLeft{Packets: 6966}},
+			Sender: &result.SenderInterval{PayloadBytes: 6966 * 8972, Seconds: 1, Rate: rateOf(6966.1), IntervalSent: &result.IntervalSent{Packets: 6966}},
 		})
 	}
 	return r
@@ -79,11 +79,11 @@ func cleanReport() *result.Report {
 	for i := range 3 {
 		r.Intervals = append(r.Intervals, result.Interval{
 			StartS: float64(i), EndS: float64(i + 1),
-			Receiver: &result.ReceiverInterval{PayloadBytes: 6966 * 8972, Seconds: 1, Rate: rateOf(6966), PacketsCame: &result.PacketsCame{Packets: 6966, Unique: 6966, UniquePayloadBytes: 6966 * 8972, JitterNS: ptr(int64(1200))}},
+			Receiver: &result.ReceiverInterval{PayloadBytes: 6966 * 8972, Seconds: 1, Rate: rateOf(6966), IntervalArrived: &result.IntervalArrived{Packets: 6966, Unique: 6966, UniquePayloadBytes: 6966 * 8972, JitterNS: ptr(int64(1200))}},
 		})
 	}
 	// Before the first packet there is no rate and no jitter.
-	r.Intervals[0].Receiver = &result.ReceiverInterval{Seconds: 1, PacketsCame: &result.PacketsCame{}}
+	r.Intervals[0].Receiver = &result.ReceiverInterval{Seconds: 1, IntervalArrived: &result.IntervalArrived{}}
 	return r
 }
 

@@ -122,7 +122,7 @@ func TestColourCarriesNoMeaning(t *testing.T) {
 // outgrows, is replaced under a new head.
 func TestLiveUnit(t *testing.T) {
 	interval := func(pps float64) *result.Interval {
-		r := &result.ReceiverInterval{PacketsCame: &result.PacketsCame{}}
+		r := &result.ReceiverInterval{IntervalArrived: &result.IntervalArrived{}}
 		if pps != 0 {
 			r.Rate = rateOf(pps)
 		}

@@ -127,18 +127,18 @@ type ReverseInterval struct {
 
 // SenderInterval is what left in an interval.
 type SenderInterval struct {
-	PayloadBytes uint64  `json:"payload_bytes"`
-	Seconds      float64 `json:"seconds"`
-	Rate         *Rate   `json:"rate,omitempty"`
-	*PacketsLeft         // nil over TCP
-	*TCPLeft             // nil but over TCP
+	PayloadBytes  uint64  `json:"payload_bytes"`
+	Seconds       float64 `json:"seconds"`
+	Rate          *Rate   `json:"rate,omitempty"`
+	*IntervalSent         // nil over TCP
+	*IntervalTCP          // nil but over TCP
 
 	Flow  *uint16          `json:"flow,omitempty"` // in Flows: which
 	Flows []SenderInterval `json:"flows,omitempty"`
 }
 
-// PacketsLeft is what left in an interval in packets.
-type PacketsLeft struct {
+// IntervalSent is what left in an interval in packets.
+type IntervalSent struct {
 	Packets     uint64 `json:"packets"`
 	LatePackets uint64 `json:"late_packets"`
 	Shortfall   uint64 `json:"shortfall"`
@@ -146,19 +146,19 @@ type PacketsLeft struct {
 
 // ReceiverInterval is what came in an interval.
 type ReceiverInterval struct {
-	PayloadBytes uint64  `json:"payload_bytes"`
-	Seconds      float64 `json:"seconds"`
-	Rate         *Rate   `json:"rate,omitempty"`
-	*PacketsCame         // nil over TCP
+	PayloadBytes     uint64  `json:"payload_bytes"`
+	Seconds          float64 `json:"seconds"`
+	Rate             *Rate   `json:"rate,omitempty"`
+	*IntervalArrived         // nil over TCP
 
 	Flow  *uint16            `json:"flow,omitempty"` // in Flows: which
 	Flows []ReceiverInterval `json:"flows,omitempty"`
 }
 
-// PacketsCame is what came in an interval in packets. Lost is provisional: a late
+// IntervalArrived is what came in an interval in packets. Lost is provisional: a late
 // packet may fill a gap of an earlier interval. The last interval has what the
 // end of the test showed to be lost.
-type PacketsCame struct {
+type IntervalArrived struct {
 	Packets            uint64  `json:"packets"`
 	UniquePayloadBytes uint64  `json:"unique_payload_bytes"`
 	Unique             uint64  `json:"unique"`

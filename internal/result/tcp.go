@@ -1,8 +1,8 @@
 package result
 
-// TCPLeft is what TCP did for a sender in an interval. Its gauges, from Cwnd on,
+// IntervalTCP is what TCP did for a sender in an interval. Its gauges, from Cwnd on,
 // are of the interval's end; of several streams the sums, or the mean of times.
-type TCPLeft struct {
+type IntervalTCP struct {
 	Retransmits     *uint64  `json:"retransmits,omitempty"`     // segments
 	CwndBytes       *uint64  `json:"cwnd_bytes,omitempty"`      // congestion window
 	SendWindow      *uint64  `json:"snd_wnd_bytes,omitempty"`   // that the receiver advertised

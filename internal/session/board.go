@@ -8,12 +8,12 @@ import (
 // ends, and both directions. A row shows once it is whole, or when a later one
 // is: a part may have nothing to say.
 type board struct {
-	rep   *result.Report
-	o     Observer
-	parts int // that make a row whole; 0 stands for 1
-	rows  []row
-	told  map[int]int // by part: intervals that it told of
-	shown int         // rows
+	rep      *result.Report
+	o        Observer
+	parts    int // that make a row whole; 0 stands for 1
+	rows     []row
+	reported map[int]int // by part: its intervals so far
+	shown    int         // rows
 }
 
 // A row is one interval as far as it is known.
@@ -24,11 +24,11 @@ type row struct {
 
 // add takes the next interval of a part.
 func (b *board) add(part int, iv result.Interval) {
-	if b.told == nil {
-		b.told = make(map[int]int)
+	if b.reported == nil {
+		b.reported = make(map[int]int)
 	}
-	n := b.told[part]
-	b.told[part]++
+	n := b.reported[part]
+	b.reported[part]++
 	if n < b.shown {
 		merge(&b.rep.Intervals[n], iv) // too late to be shown
 		return

@@ -46,15 +46,15 @@ func (c *client) exchange(ctx context.Context, failed error) (*iperf3.Results, e
 	}
 	c.end()
 	select {
-	case <-c.told:
+	case <-c.ended:
 	case <-time.After(patience):
 		if failed != nil {
 			return nil, errAbandoned
 		}
 		return nil, fmt.Errorf("the server gave no results within %v", patience)
 	}
-	if c.wordErr != nil {
-		return nil, c.wordErr
+	if c.endErr != nil {
+		return nil, c.endErr
 	}
 	if err := c.catchUp(); err != nil {
 		return nil, err

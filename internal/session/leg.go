@@ -68,14 +68,7 @@ func (c *conductor) conduct(ctx context.Context, legs ...leg) error {
 	working.Store(int32(len(legs)))
 	for part, l := range legs {
 		go func() {
-			err := l.run(running, func(iv result.Interval) {
-				c.do <- func() {
-					if part == 0 {
-						iv.Hosts = c.lap()
-					}
-					c.board.add(part, iv)
-				}
-			})
+			err := l.run(running, c.show(part))
 			if working.Add(-1) == 0 {
 				c.meter.Worked()
 			}
@@ -83,6 +76,19 @@ func (c *conductor) conduct(ctx context.Context, legs ...leg) error {
 		}()
 	}
 	return c.link.explain(c.attend(legs, ended))
+}
+
+// show takes the intervals of a part of the board. With the first part's goes what
+// this host did meanwhile.
+func (c *conductor) show(part int) func(result.Interval) {
+	return func(iv result.Interval) {
+		c.do <- func() {
+			if part == 0 {
+				iv.Hosts = c.lap()
+			}
+			c.board.add(part, iv)
+		}
+	}
 }
 
 // attend shows what happens until all legs have ended.

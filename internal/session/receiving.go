@@ -122,7 +122,7 @@ func (r *receiving) tick(show func(result.Interval)) {
 func (r *receiving) interval(t track.Totals, at time.Duration) result.Interval {
 	length := at - r.lastAt
 	stack := r.stack()
-	iv := r.came(&t.Counts, &r.last.Counts, t.JitterNS, stack, length)
+	iv := r.between(&t.Counts, &r.last.Counts, t.JitterNS, stack, length)
 	// What intervals showed as lost does not come back in later ones.
 	iv.Lost = t.Lost - min(r.lost, t.Lost)
 	iv.Foreign = t.Foreign - r.last.Foreign
@@ -130,7 +130,7 @@ func (r *receiving) interval(t track.Totals, at time.Duration) result.Interval {
 	if len(r.plan.Streams) > 1 {
 		now := r.streams()
 		for i := range now {
-			f := r.came(&now[i].Counts, &r.flows[i].Counts, now[i].JitterNS, stack, length)
+			f := r.between(&now[i].Counts, &r.flows[i].Counts, now[i].JitterNS, stack, length)
 			number := uint16(i)
 			f.Flow = &number
 			iv.Flows = append(iv.Flows, *f)
@@ -175,14 +175,14 @@ func (r *receiving) streams() []track.FlowTotal {
 	return totals
 }
 
-// came is what came between two counts.
-func (r *receiving) came(now, last *track.Counts, jitter *int64, stack units.Stack, length time.Duration) *result.ReceiverInterval {
+// between is what came between two counts.
+func (r *receiving) between(now, last *track.Counts, jitter *int64, stack units.Stack, length time.Duration) *result.ReceiverInterval {
 	unique, bytes := now.Unique-last.Unique, now.UniquePayloadBytes-last.UniquePayloadBytes
 	iv := &result.ReceiverInterval{
 		PayloadBytes: now.PayloadBytes - last.PayloadBytes,
 		Seconds:      length.Seconds(),
 		Rate:         rate(stack, unique, bytes, length),
-		PacketsCame: &result.PacketsCame{
+		IntervalArrived: &result.IntervalArrived{
 			Packets:            now.Packets - last.Packets,
 			UniquePayloadBytes: bytes,
 			Unique:             unique,

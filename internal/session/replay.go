@@ -63,8 +63,8 @@ type replaying struct {
 	sender    gen.FrameSender
 	player    *pace.Player
 	published gen.Played
-	total     uint64 // frames to send
-	last      left   // at the end of the last interval
+	total     uint64     // frames to send
+	last      progressAt // at the end of the last interval
 
 	stats   pace.Stats
 	drained gen.Completed
@@ -95,11 +95,11 @@ func (r *replaying) run(ctx context.Context, show func(result.Interval)) error {
 
 // interval is what left since the last one.
 func (r *replaying) interval(at time.Duration) result.Interval {
-	now := left{at, gen.Progress{Packets: r.published.Packets.Load(), Late: r.published.Late.Load()}}
+	now := progressAt{at, gen.Progress{Packets: r.published.Packets.Load(), Late: r.published.Late.Load()}}
 	length := (at - r.last.at).Seconds()
 	s := &result.SenderInterval{
-		Seconds:     length,
-		PacketsLeft: &result.PacketsLeft{Packets: now.Packets - r.last.Packets, LatePackets: now.Late - r.last.Late},
+		Seconds:      length,
+		IntervalSent: &result.IntervalSent{Packets: now.Packets - r.last.Packets, LatePackets: now.Late - r.last.Late},
 	}
 	s.PayloadBytes, s.Rate = r.plan.Bytes(r.last.Packets, now.Packets, length)
 	iv := result.Interval{StartS: r.last.at.Seconds(), EndS: at.Seconds(), Sender: s}

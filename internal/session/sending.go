@@ -31,9 +31,9 @@ type sending struct {
 	plan    *plan.Send
 	crew    *gen.Crew
 	begun   moment
-	last    left    // at the end of the last interval
-	omitted left    // at the end of the seconds that no total holds
-	warmup  *warmup // of a test between two linerates; nil for none
+	last    progressAt // at the end of the last interval
+	omitted progressAt // at the end of the seconds that no total holds
+	warmup  *warmup    // of a test between two linerates; nil for none
 
 	lastFlows, omittedFlows []uint64 // packets of each flow at these times, where intervals tell of flows
 
@@ -44,8 +44,8 @@ type sending struct {
 	notes   []string // for the report
 }
 
-// left is what had left by some time after the start.
-type left struct {
+// progressAt is what had left by some time after the start.
+type progressAt struct {
 	at time.Duration
 	gen.Progress
 }
@@ -121,7 +121,7 @@ func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
 	for {
 		select {
 		case err := <-done:
-			if packets, _ := s.left(); s.plan.Interval > 0 && packets > s.last.Packets {
+			if packets, _ := s.counts(); s.plan.Interval > 0 && packets > s.last.Packets {
 				show(s.interval(s.begun.since()))
 			}
 			s.failed = err != nil
@@ -148,8 +148,8 @@ func (s *sending) run(ctx context.Context, show func(result.Interval)) error {
 	}
 }
 
-// left is what left so far: of the warm-up while it lasts, and then of the rest.
-func (s *sending) left() (packets, bytes uint64) {
+// counts are of what left so far: of the warm-up while it lasts, and then of the rest.
+func (s *sending) counts() (packets, bytes uint64) {
 	switch {
 	case s.warmup == nil:
 		all := s.crew.Progress()
@@ -163,14 +163,14 @@ func (s *sending) left() (packets, bytes uint64) {
 // interval is what left since the last one.
 func (s *sending) interval(at time.Duration) result.Interval {
 	length := at - s.last.at
-	now := left{at, s.crew.Progress()}
-	now.Packets, now.PayloadBytes = s.left()
+	now := progressAt{at, s.crew.Progress()}
+	now.Packets, now.PayloadBytes = s.counts()
 	packets, bytes := now.Packets-s.last.Packets, now.PayloadBytes-s.last.PayloadBytes
 	iv := result.Interval{StartS: s.last.at.Seconds(), EndS: at.Seconds(), Sender: &result.SenderInterval{
 		PayloadBytes: bytes,
 		Seconds:      length.Seconds(),
 		Rate:         rate(s.plan.Stack, packets, bytes, length),
-		PacketsLeft: &result.PacketsLeft{
+		IntervalSent: &result.IntervalSent{
 			Packets:     packets,
 			LatePackets: now.Late - s.last.Late,
 			Shortfall:   now.Shortfall - s.last.Shortfall,
@@ -197,7 +197,7 @@ func (s *sending) flows(length time.Duration) []result.SenderInterval {
 		bytes, number := packets*uint64(s.plan.Schedule.Sizes[0]), uint16(i)
 		flows[i] = result.SenderInterval{
 			Flow: &number, PayloadBytes: bytes, Seconds: length.Seconds(), Rate: rate(s.plan.Stack, packets, bytes, length),
-			PacketsLeft: &result.PacketsLeft{Packets: packets},
+			IntervalSent: &result.IntervalSent{Packets: packets},
 		}
 	}
 	return flows

@@ -28,24 +28,23 @@ func newTCPFacts(conn *net.TCPConn) tcpFacts {
 }
 
 // interval is what TCP did since the last call.
-func (f *tcpFacts) interval() *result.TCPLeft {
+func (f *tcpFacts) interval() *result.IntervalTCP {
 	now, err := tcp.ReadInfo(f.conn)
 	if err != nil || f.last == nil {
-		return &result.TCPLeft{}
+		return &result.IntervalTCP{}
 	}
 	last := f.last
 	f.last = now
 	f.note(now)
 	retransmits := uint64(now.Retransmits - last.Retransmits)
 	cwnd, pmtu, reordering := now.CongestionWindow, int(now.PMTU), int(now.Reordering)
-	left := &result.TCPLeft{
+	return &result.IntervalTCP{
 		Retransmits: &retransmits, CwndBytes: &cwnd, SendWindow: widen(now.SendWindow), PMTU: &pmtu, Reordering: &reordering,
 		RTTNS: nanos(now.RTT), RTTVarNS: nanos(now.RTTVar), DeliveryBps: bits(now.DeliveryRate),
 		BusyNS:          between(last.Busy, now.Busy),
 		RwndLimitedNS:   between(last.WindowLimited, now.WindowLimited),
 		SndbufLimitedNS: between(last.SndbufLimited, now.SndbufLimited),
 	}
-	return left
 }
 
 // note keeps the extremes.
@@ -94,12 +93,12 @@ func (f *tcpFacts) total() *result.SentTCP {
 	return t
 }
 
-// sumLeft is of all streams what TCP did in an interval.
-func sumLeft(flows []result.SenderInterval) *result.TCPLeft {
+// sumTCP is of all streams what TCP did in an interval.
+func sumTCP(flows []result.SenderInterval) *result.IntervalTCP {
 	if len(flows) == 1 {
-		return flows[0].TCPLeft
+		return flows[0].IntervalTCP
 	}
-	sum := &result.TCPLeft{}
+	sum := &result.IntervalTCP{}
 	for _, f := range flows {
 		add(&sum.Retransmits, f.Retransmits)
 		add(&sum.CwndBytes, f.CwndBytes)

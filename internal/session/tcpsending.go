@@ -163,17 +163,17 @@ func (s *tcpSending) tick(at time.Duration, omitted bool, show func(result.Inter
 	iv := result.Interval{StartS: start.Seconds(), EndS: at.Seconds(), Omitted: omitted}
 	iv.Sender = &result.SenderInterval{PayloadBytes: sum, Seconds: length.Seconds(), Rate: tcpRate(sum, length)}
 	for i := range s.facts {
-		left := s.facts[i].interval()
+		facts := s.facts[i].interval()
 		if i == 0 && start == 0 && !omitted && s.connect > 0 {
 			ns := s.connect.Nanoseconds()
-			left.ConnectNS = &ns
+			facts.ConnectNS = &ns
 		}
 		number := uint16(i)
 		iv.Sender.Flows = append(iv.Sender.Flows, result.SenderInterval{
-			Flow: &number, PayloadBytes: bytes[i], Seconds: length.Seconds(), Rate: tcpRate(bytes[i], length), TCPLeft: left,
+			Flow: &number, PayloadBytes: bytes[i], Seconds: length.Seconds(), Rate: tcpRate(bytes[i], length), IntervalTCP: facts,
 		})
 	}
-	iv.Sender.TCPLeft = sumLeft(iv.Sender.Flows)
+	iv.Sender.IntervalTCP = sumTCP(iv.Sender.Flows)
 	if len(iv.Sender.Flows) == 1 {
 		iv.Sender.Flows = nil
 	}

@@ -44,17 +44,16 @@ type client struct {
 	control    *control
 	teller     *teller // nil towards a stock server
 	news       news
-	ending     sync.Once     // of the word that the test is over
-	told       chan struct{} // closed when the server said what ends the test
-	word       iperf3.State  // what it said
-	wordErr    error         // why it said nothing
+	endOnce    sync.Once     // of TestEnd, which says that the test is over
+	ended      chan struct{} // closed when the server ended the test, or was lost
+	endErr     error         // nil if it then waits for the results; to be read once ended is closed
 }
 
 // Test runs a coordinated test against linerate serve or a stock iperf3 -s. A
 // report comes back whenever the test began, with what was measured until an
 // error ended it. The sockets belong to the calling thread's network namespace.
 func Test(ctx context.Context, p *plan.Test, version string, o Observer) (*result.Report, error) {
-	c := &client{plan: p, o: o, version: version, cookie: p.Cookie, told: make(chan struct{})}
+	c := &client{plan: p, o: o, version: version, cookie: p.Cookie, ended: make(chan struct{})}
 	defer c.close()
 	if err := c.connect(ctx); err != nil {
 		return nil, c.stopped(ctx, err)
@@ -209,7 +208,7 @@ func (l lasting) finish() error {
 
 // end tells the server that the test is over.
 func (c *client) end() {
-	c.ending.Do(func() {
+	c.endOnce.Do(func() {
 		if c.teller != nil {
 			c.teller.hush()
 		}
@@ -219,9 +218,8 @@ func (c *client) end() {
 
 // attend ends the legs when the server has something to say that ends the test.
 func (c *client) attend(ctx context.Context) {
-	c.wordErr = c.control.due(iperf3.ExchangeResults)
-	c.word = c.control.state
-	close(c.told)
+	c.endErr = c.control.due(iperf3.ExchangeResults)
+	close(c.ended)
 	c.conduct.later(ctx, func() { c.conduct.stop() })
 }
 

@@ -18,17 +18,11 @@ func TestInfoOfACleanStream(t *testing.T) {
 	s := Sender{Conn: c.client, Pattern: ramp(t), Bytes: bytes}
 	check(t, s.Run(t.Context()))
 	sent := untilAcked(t, c.client, s.Sent())
-	got, err := ReadInfo(c.server)
-	check(t, err)
 	check(t, c.client.CloseWrite())
 	<-done
-	if *sent.BytesSent-*sent.BytesRetrans != bytes || *got.BytesReceived != bytes {
-		t.Errorf("%d bytes sent of which %d again, %d received; want %d",
-			*sent.BytesSent, *sent.BytesRetrans, *got.BytesReceived, bytes)
-	}
-	if sent.State != "established" || sent.PMTU != 1500 || sent.SendMSS != 1448 ||
+	if sent.PMTU != 1500 ||
 		*sent.MinRTT <= 0 || *sent.RTT < *sent.MinRTT || *sent.RTT > time.Second || *sent.RTTVar <= 0 ||
-		sent.CongestionWindow < 10*1448 || sent.SlowStartThreshold != nil && *sent.SlowStartThreshold == 0 ||
+		sent.CongestionWindow < 10*1448 ||
 		*sent.SendWindow == 0 || *sent.DeliveryRate == 0 {
 		t.Errorf("implausible: %+v", sent)
 	}
@@ -62,9 +56,8 @@ func TestInfoCountsRetransmissions(t *testing.T) {
 	<-done
 	dropped, _, err := l.ShapeDrops()
 	check(t, err)
-	if dropped == 0 || i.Retransmits == 0 || *i.BytesRetrans == 0 || *i.BytesSent-*i.BytesRetrans != s.Sent() {
-		t.Errorf("%d frames dropped, %d segments and %d bytes of %d sent again", dropped,
-			i.Retransmits, *i.BytesRetrans, *i.BytesSent)
+	if dropped == 0 || i.Retransmits == 0 {
+		t.Errorf("%d frames dropped, %d segments sent again", dropped, i.Retransmits)
 	}
 }
 
@@ -74,8 +67,8 @@ func TestInfoTellsAClosedWindow(t *testing.T) {
 	check(t, s.Run(t.Context()))
 	i, err := ReadInfo(c.client)
 	check(t, err)
-	if *i.WindowLimited < 100*time.Millisecond || *i.WindowLimited > *i.Busy || *i.NotSent == 0 {
-		t.Errorf("window-limited %v of %v busy, %d bytes not sent", *i.WindowLimited, *i.Busy, *i.NotSent)
+	if *i.WindowLimited < 100*time.Millisecond || *i.WindowLimited > *i.Busy {
+		t.Errorf("window-limited %v of %v busy", *i.WindowLimited, *i.Busy)
 	}
 }
 
@@ -86,11 +79,11 @@ func TestOldKernelsLeaveFactsAbsent(t *testing.T) {
 	}
 	i, err := parseInfo(b[:basicInfo])
 	check(t, err)
-	if i.PacingRate != nil || i.BytesAcked != nil || i.MinRTT != nil || i.Busy != nil || i.Timeouts != nil {
+	if i.PacingRate != nil || i.BytesAcked != nil || i.MinRTT != nil || i.Busy != nil || i.SendWindow != nil {
 		t.Errorf("%+v, want what an old kernel does not tell absent", i)
 	}
-	if i, err = parseInfo(b[:200]); err != nil || i.Busy == nil || i.BytesSent != nil {
-		t.Errorf("%+v, %v; want the busy time and not the bytes sent", i, err)
+	if i, err = parseInfo(b[:200]); err != nil || i.Busy == nil || i.SendWindow != nil {
+		t.Errorf("%+v, %v; want the busy time and not the send window", i, err)
 	}
 	if i, err := parseInfo(b[:basicInfo-1]); err == nil {
 		t.Errorf("%+v of a structure that is cut off", i)
@@ -99,13 +92,12 @@ func TestOldKernelsLeaveFactsAbsent(t *testing.T) {
 
 func TestFactsThatAreNotThereYet(t *testing.T) {
 	b := make([]byte, unix.SizeofTCPInfo)
-	binary.NativeEndian.PutUint32(b[76:], noThreshold)
 	binary.NativeEndian.PutUint32(b[148:], 1<<32-1)
 	binary.NativeEndian.PutUint64(b[104:], 1<<64-1)
 	i, err := parseInfo(b)
 	check(t, err)
-	if i.RTT != nil || i.RTTVar != nil || i.MinRTT != nil || i.SlowStartThreshold != nil || i.PacingRate != nil || i.DeliveryRate != nil {
-		t.Errorf("%+v, want no round trip, threshold, pacing or delivery rate", i)
+	if i.RTT != nil || i.RTTVar != nil || i.MinRTT != nil || i.PacingRate != nil || i.DeliveryRate != nil {
+		t.Errorf("%+v, want no round trip, pacing or delivery rate", i)
 	}
 }
 
