@@ -20,12 +20,16 @@ type wire struct {
 	buffer            uint64 // frames that it holds above its capacity
 	stalls            int    // the next so many trials are held up by the sender
 	breaks            int    // the trial, from 1, that fails; 0 for none
+	stopped           bool   // by the user, and so it breaks
 	trials            int
 }
 
 func (w *wire) run(_ context.Context, o Offer) (*result.Report, error) {
 	w.trials++
 	if w.trials == w.breaks {
+		if w.stopped {
+			return nil, context.Canceled
+		}
 		return nil, &plan.PeerError{Err: errors.New("the control connection broke")}
 	}
 	seconds := o.seconds()
@@ -161,6 +165,7 @@ func TestSearchSaysWhatStoppedIt(t *testing.T) {
 		"the link carries no more: that is its speed": {fastest: 1e7, capacity: 1e9},
 		"even the lowest rate lost more":              {fastest: 20_000, capacity: 0},
 		"broken off: the control connection broke":    {fastest: 20_000, capacity: 10_000, breaks: 6},
+		"stopped before it was found":                 {fastest: 20_000, capacity: 10_000, breaks: 6, stopped: true},
 	} {
 		rep, err := w.search(MLRsearch, 0, 1518)
 		if len(rep.Results) != 1 || !strings.HasPrefix(rep.Results[0].Found.Reason, want) {

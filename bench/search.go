@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -163,6 +164,8 @@ func (c *Search) row(o *offers, f *result.Found, lower, upper, most uint64, why 
 	}
 	f.PPS, f.UpperPPS = pps(lower), pps(upper)
 	switch {
+	case errors.Is(err, context.Canceled):
+		f.Reason = "stopped before it was found"
 	case err != nil:
 		f.Reason = "broken off: " + err.Error()
 	case lower == 0:
