@@ -20,16 +20,12 @@ type wire struct {
 	buffer            uint64 // frames that it holds above its capacity
 	stalls            int    // the next so many trials are held up by the sender
 	breaks            int    // the trial, from 1, that fails; 0 for none
-	stopped           bool   // by the user, and so it breaks
 	trials            int
 }
 
 func (w *wire) run(_ context.Context, o Offer) (*result.Report, error) {
 	w.trials++
 	if w.trials == w.breaks {
-		if w.stopped {
-			return nil, context.Canceled
-		}
 		return nil, &plan.PeerError{Err: errors.New("the control connection broke")}
 	}
 	seconds := o.seconds()
@@ -165,11 +161,10 @@ func TestSearchSaysWhatStoppedIt(t *testing.T) {
 		"the link carries no more: that is its speed": {fastest: 1e7, capacity: 1e9},
 		"even the lowest rate lost more":              {fastest: 20_000, capacity: 0},
 		"broken off: the control connection broke":    {fastest: 20_000, capacity: 10_000, breaks: 6},
-		"stopped before it was found":                 {fastest: 20_000, capacity: 10_000, breaks: 6, stopped: true},
 	} {
 		rep, err := w.search(MLRsearch, 0, 1518)
 		if len(rep.Results) != 1 || !strings.HasPrefix(rep.Results[0].Found.Reason, want) {
-			t.Errorf("%+v, %v, want %q", rep.Results, err, want)
+			t.Errorf("%q, %v, want %q", rep.Results[0].Found.Reason, err, want)
 			continue
 		}
 		if broke := w.breaks > 0; broke != (err != nil) || broke != (rep.Error != "") {
@@ -178,6 +173,29 @@ func TestSearchSaysWhatStoppedIt(t *testing.T) {
 		if n := len(rep.Results[0].Trials); w.breaks > 0 && n != w.breaks-3 { // two asked how fast this host is
 			t.Errorf("%d trials were kept of %d", n, w.breaks-3)
 		}
+	}
+}
+
+func TestSearchThatWasStoppedSaysSo(t *testing.T) {
+	w := &wire{fastest: 20_000, capacity: 10_000}
+	ctx, stop := context.WithCancel(context.Background())
+	c := &Search{
+		Run: func(ctx context.Context, o Offer) (*result.Report, error) {
+			if w.trials == 2 {
+				stop()
+				return nil, ctx.Err()
+			}
+			return w.run(ctx, o)
+		},
+		Frames: []int{1518}, Most: units.Rate{Unit: units.Packets, Micro: 10_000 * units.MicrosPerUnit}, Method: MLRsearch,
+		Trial: 10 * time.Millisecond, Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
+	}
+	rep, err := c.Search(ctx)
+	if err != nil || rep.Error != "" || len(rep.Results) != 1 {
+		t.Fatalf("%v, %+v", err, rep)
+	}
+	if row := rep.Results[0]; row.Found.Reason != "stopped before it was found" || len(row.Trials) == 0 {
+		t.Errorf("%q after %d trials", row.Found.Reason, len(row.Trials))
 	}
 }
 
