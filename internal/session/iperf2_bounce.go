@@ -44,6 +44,9 @@ func IPerf2Bounce(ctx context.Context, p *plan.Test, version string, o Observer)
 	err = bounceIPerf2(running, conn, p, all)
 	r.Tried, r.Times = all.N(), times(all, p.Request.Histogram)
 	r.PerSecond = float64(r.Tried) / time.Since(begun).Seconds()
+	if conn.CloseWrite() == nil {
+		awaitClose(ctx, []*net.TCPConn{conn}) // so that the server has its report, too
+	}
 	if err != nil {
 		err = &plan.PeerError{Err: fmt.Errorf("request %d to %s: %w", r.Tried+1, p.Peer, err)}
 		rep.Error = err.Error()

@@ -94,9 +94,10 @@ func stockClient(t *testing.T, l *lab.Lab, args string) string {
 	host := l.B().Addr4
 	if strings.Contains(args, "-V") {
 		host = l.B().Addr6
-		// The kernel drops some of what waits for a neighbour's first answer.
-		check(t, l.A().Run(exec.Command("ping", "-c", "1", "-W", "5", host.String())))
 	}
+	// The kernel drops some of what waits for a neighbour's first answer, and sends the
+	// rest behind what comes after.
+	check(t, l.A().Run(exec.Command("ping", "-c", "1", "-W", "5", host.String())))
 	return stockClientOf(t, l, host.String(), args)
 }
 

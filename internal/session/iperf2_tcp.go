@@ -147,7 +147,7 @@ func (t *iperf2TCP) run(ctx context.Context) error {
 			ways[outAt].Receiver = acknowledged(t.out.conns, s)
 		}
 	}
-	t.file(&ways, len(legs), err)
+	t.file(&ways, len(legs), t.host(), err)
 	return err
 }
 

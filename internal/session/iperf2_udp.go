@@ -156,11 +156,13 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 	err := t.conduct(running, legs...)
 
 	var ways [2]result.Direction
+	var here *result.Host
 	if t.in != nil {
 		way, unsettled := &ways[inAt], error(nil)
 		way.Receiver, unsettled = t.in.settle(func(iv result.Interval) { t.board.add(inAt, iv) })
 		t.answer(way.Receiver) // first, as the client has not long to wait
-		here, unknown := t.end(t.in, nil)
+		var unknown error
+		here, unknown = t.end(t.in, nil)
 		_, unbalanced := t.judge(way, nil, here)
 		err = errors.Join(err, unsettled, unknown, unbalanced)
 		t.rep.Warnings = append(t.rep.Warnings, t.in.notes...)
@@ -173,7 +175,10 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 			ways[outAt].Receiver, err = t.fetch(ctx)
 		}
 	}
-	t.file(&ways, len(legs), err)
+	if here == nil {
+		here = t.host()
+	}
+	t.file(&ways, len(legs), here, err)
 	return err
 }
 
@@ -228,13 +233,14 @@ func orNil[T any, P interface {
 	return p
 }
 
-// file puts the directions of a test into its report, and how it ended.
-func (c *conductor) file(ways *[2]result.Direction, n int, err error) {
+// file puts the directions of a test into its report, what this host counted, and how
+// it ended.
+func (c *conductor) file(ways *[2]result.Direction, n int, here *result.Host, err error) {
 	c.rep.Sender, c.rep.Receiver, c.rep.Ledger = ways[0].Sender, ways[0].Receiver, ways[0].Ledger
 	if n > 1 {
 		c.rep.Reverse = &ways[1]
 	}
-	c.rep.Hosts = []result.Host{*c.host()}
+	c.rep.Hosts = []result.Host{*here}
 	if err != nil {
 		c.rep.Error = err.Error()
 	}
