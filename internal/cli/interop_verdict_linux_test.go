@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"linerate/internal/iperf3"
+	"linerate/internal/iperf3/iperf3test"
 	"linerate/internal/lab"
 )
 
@@ -57,7 +57,7 @@ func TestStockVerdict(t *testing.T) {
 
 // judge is a stock server's verdict of the numbers 1 to n behind a wire, of which
 // the hello is the first datagram, and how many copies the wire made.
-func judge(wire *lab.Impairment, n int64) (v iperf3.Verdict, copies uint64) {
+func judge(wire *lab.Impairment, n int64) (v iperf3test.Verdict, copies uint64) {
 	for number := int64(1); number <= n; number++ {
 		index := uint64(number)
 		every := func(k uint64) bool { return k > 0 && index%k == k-1 }

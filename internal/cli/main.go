@@ -162,7 +162,7 @@ func oneLine(s string) string {
 func newRoot(stdio Stdio) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "linerate",
-		Short:         "Send and count UDP at line rate, by the kernel path and by raw paths",
+		Short:         "Measure networks: UDP at line rate by the kernel path and by raw paths, and TCP",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -86,6 +86,9 @@ var rooms = map[string][]string{
 	"bench/streams":        {"internal/lab", "internal/probe", "internal/tcp"},
 	"internal/serve":       {"internal/plan", "internal/session", "internal/iperf3", "internal/tcp", "internal/linux", "internal/result"},
 	"cmd/linerate":         {"internal/cli"},
+
+	// What tests alone use.
+	"internal/iperf3/iperf3test": {},
 }
 
 // fences says where a library may stand.

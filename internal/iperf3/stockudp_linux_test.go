@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"linerate/internal/iperf3/iperf3test"
 )
 
 // The whole conversation as a client, with a stream that drops, doubles and
@@ -35,7 +37,7 @@ func TestStockServerJudgesAsPredicted(t *testing.T) {
 			}
 			// A repeated hello, 20 datagrams with 6 missing, a late one and
 			// copies, which take back 3 of the 6.
-			var want Verdict
+			var want iperf3test.Verdict
 			numbers := []int64{0, 1, 2, 4, 3, 5, 8, 8, 8, 9, 10, 15, 16, 17, 18, 19, 17, 20, 21, 22}
 			expect(t, c, TestStart)
 			expect(t, c, TestRunning)

@@ -62,20 +62,20 @@ type server struct {
 	in, out       leg // nil where nothing goes that way
 	conduct       *conductor
 	control       *control
-	teller        *teller           // nil towards a stock client
-	untold        []result.Interval // that came too late for it
+	outbox        *outbox           // nil towards a stock client
+	unsent        []result.Interval // that came too late for it
 }
 
-// told is an observer that tells the client what it sees.
-type told struct {
+// relay is an observer that tells the client what it sees.
+type relay struct {
 	Observer
 	*server
 }
 
-func (t told) Interval(r *result.Report, iv *result.Interval) {
-	t.Observer.Interval(r, iv)
-	if !t.teller.tell(iperf3.News{Interval: iv}) {
-		t.untold = append(t.untold, *iv)
+func (o relay) Interval(r *result.Report, iv *result.Interval) {
+	o.Observer.Interval(r, iv)
+	if !o.outbox.send(iperf3.News{Interval: iv}) {
+		o.unsent = append(o.unsent, *iv)
 	}
 }
 
@@ -186,10 +186,10 @@ func (s *server) run(ctx context.Context) error {
 	s.conduct.board.o = &guard{Observer: s.o, maxRate: s.MaxRate, end: end}
 	legs := s.legs()
 	if s.ask != nil {
-		s.teller = newTeller(s.Conn)
-		defer s.teller.hush()
+		s.outbox = newOutbox(s.Conn)
+		defer s.outbox.close()
 		if s.ask.Interval > 0 {
-			s.conduct.board.o = told{s.conduct.board.o, s}
+			s.conduct.board.o = relay{s.conduct.board.o, s}
 		}
 	}
 	s.conduct.board.parts = len(legs)

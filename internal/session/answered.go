@@ -94,7 +94,7 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 		reverse.Sender = out.sent()
 	}
 	s.conduct.board.end()
-	found := &iperf3.Finding{Hosts: s.rep.Hosts, Warnings: s.rep.Warnings, Intervals: s.untold}
+	found := &iperf3.Finding{Hosts: s.rep.Hosts, Warnings: s.rep.Warnings, Intervals: s.unsent}
 	if s.in != nil {
 		found.Forward = &result.Direction{Receiver: forward.Receiver, Ledger: forward.Ledger}
 	}

@@ -66,7 +66,7 @@ func (c *client) bounce(ctx context.Context, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	c.teller = newTeller(c.conn)
+	c.outbox = newOutbox(c.conn)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	if d := c.plan.Duration(); d > 0 {
@@ -88,7 +88,7 @@ func (c *client) bounce(ctx context.Context, conn net.Conn) error {
 		return word
 	default:
 	}
-	c.teller.tell(iperf3.News{Bounces: r})
+	c.outbox.send(iperf3.News{Bounces: r})
 	c.end()
 	if err == nil && a.Sent > 0 && a.Lost == a.Sent {
 		c.rep.Warnings = append(c.rep.Warnings, noneBack(c.greeting.Reflector))

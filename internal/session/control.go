@@ -154,52 +154,52 @@ func controlError(err error) error {
 	return fmt.Errorf("control connection: %w", err)
 }
 
-// A teller tells the other linerate every second that this end is there, and what
-// it measures, until it is hushed: then other messages come.
-type teller struct {
+// An outbox sends the other linerate what this end measures, and every second that it
+// is there, until it is closed: then other messages come.
+type outbox struct {
 	conn *iperf3.Conn
 	mu   sync.Mutex
 	tick *time.Ticker
 	done chan struct{}
 }
 
-func newTeller(conn *iperf3.Conn) *teller {
-	t := &teller{conn: conn, tick: time.NewTicker(heartbeat), done: make(chan struct{})}
+func newOutbox(conn *iperf3.Conn) *outbox {
+	o := &outbox{conn: conn, tick: time.NewTicker(heartbeat), done: make(chan struct{})}
 	go func() {
 		for {
 			select {
-			case <-t.done:
+			case <-o.done:
 				return
-			case <-t.tick.C:
-				t.tell(iperf3.News{})
+			case <-o.tick.C:
+				o.send(iperf3.News{})
 			}
 		}
 	}()
-	return t
+	return o
 }
 
-// tell sends news; false if it is too late for them. Why they can't be sent,
+// send sends news; false if it is too late for them. Why they can't be sent,
 // whoever reads the connection finds out.
-func (t *teller) tell(n iperf3.News) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (o *outbox) send(n iperf3.News) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	select {
-	case <-t.done:
+	case <-o.done:
 		return false
 	default:
-		_ = t.conn.WriteExtra(n)
+		_ = o.conn.WriteExtra(n)
 		return true
 	}
 }
 
-// hush ends it. When it returns, nothing more is said.
-func (t *teller) hush() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// close ends it. When it returns, nothing more is sent.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	select {
-	case <-t.done:
+	case <-o.done:
 	default:
-		t.tick.Stop()
-		close(t.done)
+		o.tick.Stop()
+		close(o.done)
 	}
 }

@@ -42,7 +42,7 @@ type client struct {
 	out, in    leg          // nil where nothing goes that way
 	conduct    *conductor
 	control    *control
-	teller     *teller // nil towards a stock server
+	outbox     *outbox // nil towards a stock server
 	news       news
 	endOnce    sync.Once     // of TestEnd, which says that the test is over
 	ended      chan struct{} // closed when the server ended the test, or was lost
@@ -124,7 +124,7 @@ func (c *client) run(ctx context.Context) error {
 	if !c.stock() {
 		c.conduct.board.parts++
 		patience = lifeless
-		c.teller = newTeller(c.conn)
+		c.outbox = newOutbox(c.conn)
 		defer context.AfterFunc(ctx, c.end)() // so that its last word comes soon
 	}
 	c.control = hear(c.conn, patience, func(n *iperf3.News) {
@@ -209,8 +209,8 @@ func (l lasting) finish() error {
 // end tells the server that the test is over.
 func (c *client) end() {
 	c.endOnce.Do(func() {
-		if c.teller != nil {
-			c.teller.hush()
+		if c.outbox != nil {
+			c.outbox.close()
 		}
 		_ = c.conn.WriteState(iperf3.TestEnd) // the reader finds out why it can't
 	})
@@ -239,8 +239,8 @@ func (c *client) close() {
 	if c.conduct != nil {
 		c.conduct.close()
 	}
-	if c.teller != nil {
-		c.teller.hush()
+	if c.outbox != nil {
+		c.outbox.close()
 	}
 	if c.conn != nil {
 		c.conn.HangUp(hangUpPatience)

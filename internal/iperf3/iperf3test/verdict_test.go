@@ -1,4 +1,4 @@
-package iperf3
+package iperf3test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 // vectors hands over the shared vectors of a file that say what iperf3 makes of
 // their input.
 func vectors(t *testing.T, file string, test func(t *testing.T, input, expect json.RawMessage)) {
-	b, err := os.ReadFile("../../rx/track/testdata/" + file + ".json")
+	b, err := os.ReadFile("../../../rx/track/testdata/" + file + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}

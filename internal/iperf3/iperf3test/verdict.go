@@ -1,4 +1,5 @@
-package iperf3
+// Package iperf3test tells tests what a stock iperf3 says of a stream.
+package iperf3test
 
 import "math"
 
