@@ -148,8 +148,7 @@ func (t *Test) link() *result.Limit {
 		}
 		most := ""
 		if t.Config.FrameBytes > 0 {
-			const gap = 20 // preamble and inter-frame gap, in bytes
-			pps := speed / float64(8*(t.Config.FrameBytes+gap))
+			pps := speed / float64(8*(t.Config.FrameBytes+units.WireBytes))
 			most = fmt.Sprintf(", which carries %s of %d bytes at most", units.FormatPackets(pps), t.Config.FrameBytes)
 		}
 		return limit("link", "%s of the %s runs at %s%s; the test used %s of it",

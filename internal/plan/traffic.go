@@ -29,10 +29,9 @@ func newTraffic(frames [][]byte) traffic {
 // layersOf is what one frame takes. The FCS and the padding to the smallest frame
 // are the interface's; above Ethernet only IP counts, above IP only UDP and TCP.
 func layersOf(f []byte) atLayers {
-	const fcs, smallest, preambleAndGap = 4, 64, 20
-	l2 := max(len(f)+fcs, smallest)
+	l2 := max(len(f)+units.FCSBytes, units.MinFrameBytes)
 	packet, payload := pcap.Sizes(f)
-	return atLayers{uint64(l2 + preambleAndGap), uint64(l2), uint64(packet), uint64(payload)}
+	return atLayers{uint64(l2 + units.WireBytes), uint64(l2), uint64(packet), uint64(payload)}
 }
 
 // upTo is what the first k frames take, over all rounds.

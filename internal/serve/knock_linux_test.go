@@ -47,7 +47,7 @@ func TestIdlersGiveWay(t *testing.T) {
 	}
 	h.serves()
 	h.await("done 1")
-	if n := h.descriptors(); n > mostGuests+50 {
+	if n := h.descriptors(); n > mostPending+50 {
 		t.Errorf("%d descriptors are open", n)
 	}
 	for _, c := range idlers {

@@ -47,10 +47,10 @@ type Observer interface {
 // A Server answers iperf3's clients and linerate's, over TCP and UDP of one port.
 type Server struct {
 	Config
-	o      Observer
-	tcp    *net.TCPListener
-	udp    *udpListener
-	guests guests
+	o       Observer
+	tcp     *net.TCPListener
+	udp     *udpListener
+	pending pending
 
 	mu     sync.Mutex
 	tests  map[iperf3.Cookie]*doorman
@@ -74,8 +74,8 @@ func Open(ctx context.Context, c Config, o Observer) (*Server, error) {
 }
 
 const (
-	// guestPatience is how long a client may take over each of its first words.
-	guestPatience = 10 * time.Second
+	// firstPatience is how long a client may take over each of its first words.
+	firstPatience = 10 * time.Second
 	// hangUpPatience is how long a client may take to end its side of a connection.
 	hangUpPatience = 2 * time.Second
 	// mostJSON is the bytes of JSON that a client may say at once: the results of
@@ -110,7 +110,7 @@ func (s *Server) Serve(ctx context.Context) error {
 			time.Sleep(acceptPause)
 			continue
 		}
-		s.guests.enter(conn)
+		s.pending.add(conn)
 		all.Go(func() { s.receive(ctx, conn, arrival, stop) })
 	}
 }
@@ -118,7 +118,7 @@ func (s *Server) Serve(ctx context.Context) error {
 // receive hears who is there: the client of a new test, or a data connection of
 // one that runs. arrival counts what the server accepted.
 func (s *Server) receive(ctx context.Context, conn *net.TCPConn, arrival int, stop context.CancelFunc) {
-	defer s.guests.leave(conn)
+	defer s.pending.remove(conn)
 	defer hurry(ctx, conn)()
 	client := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
 	if !s.allowed(client.Addr()) {
@@ -127,7 +127,7 @@ func (s *Server) receive(ctx context.Context, conn *net.TCPConn, arrival int, st
 	}
 	control := iperf3.NewConn(conn)
 	control.MostJSON = mostJSON
-	control.Patience = iperf3.Patience{First: guestPatience, Whole: guestPatience}
+	control.Patience = iperf3.Patience{First: firstPatience, Whole: firstPatience}
 	cookie, err := control.ReadCookie()
 	if err != nil {
 		conn.Close() // a port scan or a health check: none of our business
@@ -139,7 +139,7 @@ func (s *Server) receive(ctx context.Context, conn *net.TCPConn, arrival int, st
 		_ = control.WriteState(iperf3.AccessDenied) // or it is gone
 		_ = control.HangUp(hangUpPatience)
 	case number > 0:
-		s.guests.leave(conn)
+		s.pending.remove(conn)
 		rep, err := s.answer(ctx, conn, control, d, number)
 		last := s.end(cookie)
 		s.o.Done(client, number, rep, err)

@@ -9,7 +9,7 @@ import (
 // Bounds of a mix: the Ethernet minimum, the largest IP packet in a frame, and a
 // cycle that is still cheap to walk.
 const (
-	maxFrameBytes = ethernetBytes + 65535 + fcsBytes
+	maxFrameBytes = ethernetBytes + 65535 + FCSBytes
 	maxCycle      = 4096
 )
 
@@ -39,8 +39,8 @@ func ParseIMIX(s string) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%q is not a mix of frame sizes; write %s", s, imixExample)
 		}
-		if size < minFrameBytes || size > maxFrameBytes {
-			return nil, fmt.Errorf("%q: a frame has %d to %d bytes with its FCS, not %d", s, minFrameBytes, maxFrameBytes, size)
+		if size < MinFrameBytes || size > maxFrameBytes {
+			return nil, fmt.Errorf("%q: a frame has %d to %d bytes with its FCS, not %d", s, MinFrameBytes, maxFrameBytes, size)
 		}
 		if count == 0 || count > maxCycle-uint64(len(cycle)) {
 			return nil, fmt.Errorf("%q: a mix has 1 to %d frames of each size and in all; write %s", s, maxCycle, imixExample)

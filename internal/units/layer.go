@@ -28,13 +28,13 @@ func ParseLayer(s string) (Layer, error) {
 	return 0, fmt.Errorf("%q is not a layer; write l1 (wire), l2 (frame with FCS), l3 (IP packet) or l4 (payload)", s)
 }
 
-// Bytes of headers and of the wire, IEEE 802.3 and the RFC of each header.
+// Bytes of the wire and of headers, IEEE 802.3 and the RFC of each header.
 const (
-	wireBytes         = 7 + 1 + 12 // preamble, start delimiter, inter-frame gap
+	WireBytes         = 7 + 1 + 12 // preamble, start delimiter, inter-frame gap
 	ethernetBytes     = 14
-	fcsBytes          = 4
+	FCSBytes          = 4
 	tagBytes          = 4 // 802.1Q
-	minFrameBytes     = 64
+	MinFrameBytes     = 64
 	ipv4Bytes         = 20 // RFC 791 without options
 	ipv6Bytes         = 40 // RFC 8200 without extension headers
 	udpBytes          = 8
@@ -54,7 +54,7 @@ type Stack struct {
 // FrameBytes returns the length of the Ethernet frame around a payload, FCS
 // included and padded to 64 bytes.
 func (s Stack) FrameBytes(payload int) int {
-	return max(s.BytesAt(L3, payload)+s.frameHeaders(), minFrameBytes)
+	return max(s.BytesAt(L3, payload)+s.frameHeaders(), MinFrameBytes)
 }
 
 // PayloadBytes returns the payload of a frame that is not padded, FCS counted in
@@ -67,7 +67,7 @@ func (s Stack) PayloadBytes(frame int) int {
 func (s Stack) BytesAt(l Layer, payload int) int {
 	switch l {
 	case L1:
-		return s.FrameBytes(payload) + wireBytes
+		return s.FrameBytes(payload) + WireBytes
 	case L2:
 		return s.FrameBytes(payload)
 	case L3:
@@ -80,7 +80,7 @@ func (s Stack) BytesAt(l Layer, payload int) int {
 
 // frameHeaders is what stands around the IP packet.
 func (s Stack) frameHeaders() int {
-	return ethernetBytes + s.VLANTags*tagBytes + fcsBytes
+	return ethernetBytes + s.VLANTags*tagBytes + FCSBytes
 }
 
 // packetHeaders is what stands before the payload in the IP packet.

@@ -46,7 +46,7 @@ func TestStackInverse(t *testing.T) {
 		s := Stack{VLANTags: r.IntN(3), IPv6: r.IntN(2) == 1, TCP: r.IntN(2) == 1, TCPTimestamps: r.IntN(2) == 1}
 		payload := r.IntN(9000)
 		frame := s.FrameBytes(payload)
-		if got := s.PayloadBytes(frame); frame > minFrameBytes && got != payload || got < payload {
+		if got := s.PayloadBytes(frame); frame > MinFrameBytes && got != payload || got < payload {
 			t.Fatalf("%+v: payload %d in a frame of %d comes out as %d", s, payload, frame, got)
 		}
 		for l := L1; l < L4; l++ {

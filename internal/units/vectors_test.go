@@ -161,7 +161,7 @@ func atRate(s Stack, payload int, layer Layer, bps int64) expected {
 		FrameBytes: &frame, PayloadBytes: &payload, PadBytes: &pad, IPPacketBytes: &ip,
 		PPS: float(pps), PPSExact: exact(pps), PPSFloor: floor(pps),
 		IntervalNS: float(interval), IntervalNSExact: exact(interval),
-		L1Bps: at(s.BytesAt(L1, payload)), L2Bps: at(s.BytesAt(L2, payload)), L2NoFCSBps: at(frame - fcsBytes),
+		L1Bps: at(s.BytesAt(L1, payload)), L2Bps: at(s.BytesAt(L2, payload)), L2NoFCSBps: at(frame - FCSBytes),
 		L3Bps: at(ip), L4PayloadBps: at(s.BytesAt(L4, payload)),
 	}
 }
