@@ -32,10 +32,10 @@ func inLab(l *lab.Lab, v6 bool, path string) Runner {
 func carried(t testing.TB, l *lab.Lab, frame int, bps float64) float64 {
 	t.Helper()
 	done := make(chan error, 1)
-	rate := units.Rate{Unit: units.Packets, Micro: uint64(1.5 * bps / float64(8*frame) * 1e6)}
+	rate := units.Rate{Unit: units.Packets, Micro: uint64(1.2 * bps / float64(8*frame) * 1e6)}
 	const windows, window = 12, 250 * time.Millisecond
 	go func() {
-		_, err := inLab(l, false, "udp")(context.Background(), Offer{Frame: frame, Rate: rate, Duration: (windows + 3) * window})
+		_, err := inLab(l, false, "packet")(context.Background(), Offer{Frame: frame, Rate: rate, Duration: (windows + 3) * window})
 		done <- err
 	}()
 	time.Sleep(2 * window) // past the burst that passes at first
