@@ -1,7 +1,8 @@
 // Peers measures linerate's transmit paths beside other programs in one lab: the
 // packets a second that an XDP program counts and drops at the receiving
-// interface, all interleaved, medians of several rounds. It prints a Markdown
-// document, which is recorded as bench/RESULTS.md.
+// interface; and then its receive paths, and what iperf3 receives. All are
+// interleaved, with medians of several rounds. It prints a Markdown document, which
+// is recorded as bench/RESULTS.md.
 package main
 
 import (
@@ -96,7 +97,13 @@ func run(rounds int, binary string) error {
 			c.pps = append(c.pps, pps)
 		}
 	}
+	pairs, err := receive(labs[ordinary], rounds, binary)
+	if err != nil {
+		return err
+	}
 	document(sizes, cells, rounds)
+	documentPairs(pairs, rounds)
+	versions()
 	return nil
 }
 
@@ -212,6 +219,10 @@ func document(sizes []int, cells []*cell, rounds int) {
 				pps/1e3, slices.Min(c.pps)/1e3, slices.Max(c.pps)/1e3, pps*float64(frame)*8/1e9, ratio)
 		}
 	}
+}
+
+// versions prints those of the peers.
+func versions() {
 	fmt.Printf("\n## Versions\n\n")
 	for _, p := range peer.Programs() {
 		out, err := exec.Command(p.Version[0], p.Version[1:]...).CombinedOutput()

@@ -81,7 +81,7 @@ var rooms = map[string][]string{
 	"bench/model":          {},
 	"bench/peer":           {},
 	"bench/pacing":         {"bench/peer", "bpf", "internal/host", "internal/lab", "internal/linux", "internal/probe"},
-	"bench/peers":          {"bench/peer", "bpf", "gen", "internal/host", "internal/lab"},
+	"bench/peers":          {"bench/peer", "bpf", "gen", "internal/host", "internal/lab", "internal/result", "rx"},
 	"internal/cli":         {"internal/echo", "internal/iperf2", "internal/tcp", "bench", "gen", "rx", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/pmtu", "internal/report", "internal/probe", "internal/result", "internal/units", "internal/serve", "internal/iperf3", "internal/linux"},
 	"bench/streams":        {"internal/lab", "internal/probe", "internal/tcp"},
 	"internal/serve":       {"internal/plan", "internal/session", "internal/iperf3", "internal/tcp", "internal/linux", "internal/result"},
