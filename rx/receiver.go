@@ -115,14 +115,15 @@ func (f *Frames) add(o Frames) {
 // A Config is what a path needs to open.
 type Config struct {
 	Interface string         // for raw paths; empty where a kernel path takes any, else it hears this one alone
-	IfIndex   int            //
+	IfIndex   int            // of Interface
 	Local     netip.AddrPort // where to listen; 0.0.0.0 for any IPv4 address, :: for any at all
 	Ports     int            // ports in a row from Local's on; 0 for this one alone
 	Filter    Filter         // what counts of what comes there
 	IPv6Only  bool           // with :: as Local, no IPv4
 	// Sockets are connected UDP sockets that a kernel path reads in place of one of
-	// its own at Local; SocketSource is where what comes by one of them comes from. A raw path lets them drop what it sees itself. They stay
-	// the caller's, to be closed after the Receiver.
+	// its own at Local; SocketSource is where what comes by one of them comes from. A
+	// raw path lets them drop what it sees itself. They stay the caller's, to be closed
+	// after the Receiver.
 	Sockets []*net.UDPConn
 	Window  int    // SO_RCVBUF asked for, in bytes; 0 leaves the kernel's
 	Capture int    // payload bytes that the tracker wants to see of each datagram

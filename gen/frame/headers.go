@@ -39,9 +39,12 @@ const (
 	ipv6Len     = 40
 	udpLen      = 8
 	fcsLen      = 4
-	minFrame    = 60    // without FCS; shorter frames are padded
-	maxPayload  = 65507 // what an IPv4 datagram can carry
+	minFrame    = 60 // without FCS; shorter frames are padded
 )
+
+// MaxPayload is the most bytes that a UDP datagram over IPv4 carries: 65535 less the
+// headers. IPv6 would carry 20 more; one limit is kept for both.
+const MaxPayload = 65507
 
 // Offsets into the IP and UDP headers (RFC 791, RFC 8200, RFC 768).
 const (
@@ -136,8 +139,8 @@ func (h *Headers) checkSizes(f probe.Format, sizes []int) error {
 		return fmt.Errorf("a payload of %d bytes has no room for the %s header of %d: the smallest frame is %d bytes here (--frame %d or --payload %d)",
 			size, f, least, frame, frame, least)
 	}
-	if size := slices.Max(sizes); size > maxPayload {
-		return fmt.Errorf("a payload of %d bytes: the largest that a datagram carries is %d (--payload)", size, maxPayload)
+	if size := slices.Max(sizes); size > MaxPayload {
+		return fmt.Errorf("a payload of %d bytes: the largest that a datagram carries is %d (--payload)", size, MaxPayload)
 	}
 	return nil
 }

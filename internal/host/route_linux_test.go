@@ -50,7 +50,7 @@ func TestRouteTo(t *testing.T) {
 	enterLab(t)
 	addAddr(t, "10.77.0.11/24", 0)                    // secondary
 	addAddr(t, "10.88.0.1/24", 0)                     // another subnet
-	addAddr(t, "fd88::1/64", 0)                       //
+	addAddr(t, "fd88::1/64", 0)                       // and of IPv6
 	addAddr(t, "fd88::bad/64", unix.IFA_F_DEPRECATED) // RFC 6724 rule 3
 	index := eth0(t).Index
 	addRoute(t, netlink.Route{LinkIndex: index, Gw: net.ParseIP("10.77.0.2"), MTU: 1300}, "10.99.0.0/24")

@@ -27,13 +27,14 @@ func (t *Test) queue() *result.Limit {
 
 // device is one that had no room for packets while the sender had time.
 func (t *Test) device() *result.Limit {
-	if t.Sender == nil || t.Sender.SentPacing == nil || t.Sender.SentPackets == nil || float64(t.Sender.Refused) < notable*float64(t.Sender.Packets) || t.Sender.Refused == 0 {
+	s := t.Sender
+	if s == nil || s.SentPacing == nil || s.SentPackets == nil || s.Refused == 0 || float64(s.Refused) < notable*float64(s.Packets) {
 		return nil
 	}
 	if allowance := nic(t.SenderHost, sender).evidence("ethtool_allowance_pps", "ethtool_allowance_out"); allowance != "" {
 		return limit("nic", "the cloud's allowance for this machine was used up: %s", allowance)
 	}
-	return limit("nic", "%s had no room for a packet %d times: it sends no faster", device(t.SenderHost), t.Sender.Refused)
+	return limit("nic", "%s had no room for a packet %d times: it sends no faster", device(t.SenderHost), s.Refused)
 }
 
 // pacing is a schedule that the sender could not keep though nothing else held it.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"linerate/gen"
+	"linerate/gen/frame"
 	"linerate/gen/pace"
 	"linerate/internal/linux"
 	"linerate/internal/probe"
@@ -250,7 +251,7 @@ func (s *Send) space(asked int, pps float64) {
 
 // fragment lets larger payloads through, and warns of it.
 func (s *Send) fragment(r *SendRequest, l *limits) {
-	l.most = maxPayload
+	l.most = frame.MaxPayload
 	s.Config.Fragment = true
 	s.Warnings = append(s.Warnings, fmt.Sprintf("each datagram of %d bytes leaves as %d fragments, and is lost if one of them is: MTU %d takes %d",
 		r.Payload, l.fragments(r.Payload), l.mtu, l.mtu-s.Stack.BytesAt(units.L3, 0)))

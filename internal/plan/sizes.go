@@ -3,12 +3,9 @@ package plan
 import (
 	"fmt"
 
+	"linerate/gen/frame"
 	"linerate/internal/units"
 )
-
-// maxPayload is the most that a UDP datagram over IPv4 carries: 65535 less the
-// headers. IPv6 would carry 20 bytes more; one limit is kept for both.
-const maxPayload = 65507
 
 // limits are the payloads, in bytes, that one packet of a test may have.
 type limits struct {
@@ -23,7 +20,7 @@ type limits struct {
 func newLimits(stack units.Stack, header string, headerBytes, mtu int, whose string) (limits, error) {
 	l := limits{
 		stack: stack, least: headerBytes, header: header, mtu: mtu, whose: whose,
-		most: min(mtu-stack.BytesAt(units.L3, 0), maxPayload),
+		most: min(mtu-stack.BytesAt(units.L3, 0), frame.MaxPayload),
 	}
 	if l.most < l.least {
 		return l, &HostError{fmt.Errorf("%s has MTU %d: no datagram with the %s header of %d bytes fits", whose, mtu, header, headerBytes)}
@@ -79,7 +76,7 @@ func (l limits) checkPayload(payload int) error {
 
 // tooLarge says of a size what it would need.
 func (l limits) tooLarge(size, payload int) string {
-	if payload > maxPayload {
+	if payload > frame.MaxPayload {
 		return fmt.Sprintf("%d is more than a UDP datagram carries", size)
 	}
 	return fmt.Sprintf("%d needs MTU %d; %s has %d", size, l.stack.BytesAt(units.L3, payload), l.whose, l.mtu)

@@ -11,7 +11,7 @@ import (
 // the end markers alone.
 type Kernel struct {
 	Started bool   // a packet counted; the three that follow are the test's then
-	Run     uint16 //
+	Run     uint16 // of the sender
 	Base    int64  // transit that stands for 0, ns modulo 2^48
 	IPv6    bool   // the first packet that counted came over it
 	Foreign uint64
