@@ -189,14 +189,11 @@ func (c *Search) row(o *offers, f *result.Found, lower, upper, most uint64, why 
 	row.RowRate = &result.RowRate{PPS: *f.PPS, L2Bps: *f.PPS * float64(8*o.frame)}
 	f.SpreadPPS = o.spread(lower, c.Trial)
 	if c.LineBps > 0 {
-		ratio := row.PPS * float64(8*(o.frame+preambleAndGap)) / float64(c.LineBps)
+		ratio := row.PPS * float64(8*(o.frame+units.WireBytes)) / float64(c.LineBps)
 		f.LineRatio = &ratio
 	}
 	return row
 }
-
-// preambleAndGap is what a frame takes of the wire beside itself, in bytes.
-const preambleAndGap = 20
 
 // ceiling is the highest load to try at a frame size, and why there is none above.
 // Where it was left open it is what this host can send, or the link.

@@ -99,6 +99,7 @@ func sumTCP(flows []result.SenderInterval) *result.IntervalTCP {
 		return flows[0].IntervalTCP
 	}
 	sum := &result.IntervalTCP{}
+	var trips int64 // streams whose round trip is known
 	for _, f := range flows {
 		add(&sum.Retransmits, f.Retransmits)
 		add(&sum.CwndBytes, f.CwndBytes)
@@ -106,10 +107,13 @@ func sumTCP(flows []result.SenderInterval) *result.IntervalTCP {
 		add(&sum.BusyNS, f.BusyNS)
 		add(&sum.RwndLimitedNS, f.RwndLimitedNS)
 		add(&sum.SndbufLimitedNS, f.SndbufLimitedNS)
-		add(&sum.RTTNS, f.RTTNS)
+		if f.RTTNS != nil {
+			add(&sum.RTTNS, f.RTTNS)
+			trips++
+		}
 	}
 	if sum.RTTNS != nil {
-		*sum.RTTNS /= int64(len(flows))
+		*sum.RTTNS /= trips
 	}
 	return sum
 }
