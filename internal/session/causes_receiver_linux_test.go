@@ -39,6 +39,11 @@ func receiverCauses(t *testing.T) []cause {
 			r.DstMAC = []byte{2, 0, 0, 0, 0, 0x99}
 			return r
 		}(), want: map[string]int{"receiver_filter": 2000}},
+		{name: "a packet with a VLAN's tag", recv: roomy, mute: true, send: func() plan.SendRequest { // BC-049
+			r, id := plainBy(t, "packet"), uint16(100)
+			r.VLAN = &id
+			return r
+		}(), want: map[string]int{"receiver_filter": 2000}},
 		{name: "reverse path filtering", only: "4", recv: roomy, mute: true, send: plain(t),
 			spoil: func(t *testing.T, l *lab.Lab) {
 				shell(t, l.A(), "ip neigh replace 10.77.0.2 lladdr "+l.B().MAC.String()+" dev eth0 nud permanent")
