@@ -72,3 +72,19 @@ func TestRefusals(t *testing.T) {
 	}
 	h.settled(40)
 }
+
+// BC-140: a client of a later release asks for more than this server knows of, and is
+// answered with this server's own version.
+func TestLaterClient(t *testing.T) {
+	h := newHouse(t, lab.Config{}, Config{MaxTests: 1, Version: "this"})
+	v := h.enter()
+	v.sayJSON(`{"tcp":true,"time":1,"parallel":1,"later":[1],"linerate":{"version":"later","later":{"a":1},"burst":1}}`)
+	expect(t, v.control, iperf3.Extra)
+	var g iperf3.Greeting
+	if err := v.control.ReadExtra(&g); err != nil || g.Version != "this" || g.Receive == nil {
+		t.Errorf("%+v (%v)", g, err)
+	}
+	expect(t, v.control, iperf3.CreateStreams)
+	v.leave()
+	h.await("broken")
+}
