@@ -33,7 +33,7 @@ func (h *house) running() (all []*visitor) {
 }
 
 // The cable is cut: nobody says anything any more, but nobody acknowledges either.
-// The places are free within seconds, and nothing is sent on.
+// The places are free within seconds, and nothing is sent on (BC-067).
 func TestCutCable(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, lab.Config{Impair: &lab.Impairment{}}, Config{MaxTests: len(kinds)})
