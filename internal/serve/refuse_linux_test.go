@@ -31,7 +31,8 @@ func TestRefusalsInStockClients(t *testing.T) {
 	h.serves()
 }
 
-// What no client that means well asks for is refused by its code.
+// What no client that means well asks for is refused by its code, and so are lengths
+// that nobody means (BC-127).
 func TestRefusals(t *testing.T) {
 	h := newHouse(t, lab.Config{}, Config{MaxTests: 1})
 	const udp = `"udp":true,"bandwidth":1000000,"time":1`
