@@ -22,7 +22,7 @@ demo: $(BIN)
 # What the tests drive: captures, stock peers, a C compiler for the race detector.
 deps:
 	@.ci/deps gcc:gcc tcpdump:tcpdump tshark:tshark iperf:iperf iperf3:iperf3 ip:iproute2 tc:iproute2 \
-		ethtool:ethtool nft:nftables ping:iputils-ping pgrep:procps \
+		ethtool:ethtool nft:nftables ping:iputils-ping pgrep:procps script:bsdutils \
 		qemu-aarch64-static:qemu-user-static qemu-arm-static:qemu-user-static
 
 # Packages that need nothing but a processor, so that another machine's can be

@@ -56,7 +56,8 @@ func measure(t *testing.T, l *lab.Lab, v6 bool, local int, reflect bool) *result
 }
 
 // A router that answers, with another MTU on the way there than the way back has,
-// one that does not, and one that loses 5 %: sizes are found exactly, and who refused.
+// one that does not (BC-032), and one that loses 5 %: sizes are found exactly, and who
+// refused.
 func TestMTUThroughARouter(t *testing.T) {
 	for _, c := range []struct {
 		forward, reverse int

@@ -14,8 +14,8 @@ import (
 )
 
 // TestExact sends through each path, and holds what arrives against what was to
-// be sent: every packet once and in order, its headers, its checksums and every
-// byte of it.
+// be sent: every packet once and in order (BC-015), its headers, its checksums and
+// every byte of it (BC-037).
 func TestExact(t *testing.T) {
 	for _, p := range variants() {
 		for _, addr := range [][2]netip.Addr{testAddr4, testAddr6} {
@@ -80,7 +80,8 @@ func TestVLAN(t *testing.T) {
 	}
 }
 
-// TestSizeMix alternates the sizes of bursts.
+// TestSizeMix alternates the sizes of bursts: each has the lengths and the checksum
+// of its own (BC-037).
 func TestSizeMix(t *testing.T) {
 	for _, p := range variants() {
 		t.Run(p.Name, func(t *testing.T) {

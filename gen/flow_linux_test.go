@@ -100,7 +100,7 @@ func (l *lab) linkLocal() [2]netip.Addr {
 }
 
 // TestKernelPorts lets the kernel choose the ports of many flows, and each has
-// its own.
+// its own (BC-061).
 func TestKernelPorts(t *testing.T) {
 	const flows = 1000
 	l := newLab(t)
@@ -121,7 +121,8 @@ func TestKernelPorts(t *testing.T) {
 	}
 }
 
-// TestBindDevice sends by the interface that was asked for, against the routes.
+// TestBindDevice sends by the interface that was asked for, against the routes
+// (BC-116).
 func TestBindDevice(t *testing.T) {
 	l := newLab(t)
 	cfg := l.config(l.build(frame.Headers{Dst: netip.MustParseAddr("192.0.2.1"), DstPort: testDstPort}, 1, 100))

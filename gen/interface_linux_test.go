@@ -10,6 +10,8 @@ import (
 	"linerate/gen/pace"
 )
 
+// TestInterfaceErrors spoils the interface while a path sends. What it refuses is not
+// sent (BC-030), each time with the errno that says why (BC-085).
 func TestInterfaceErrors(t *testing.T) {
 	for _, p := range variants() {
 		burst := pace.Burst{N: 64, Size: 8000}

@@ -42,8 +42,8 @@ func (l *lab) quiet() {
 	l.inB(off)
 }
 
-// TestRefused offers ten times what a shaped interface takes. What the path says
-// it sent is what the queue took and, in the end, what arrives.
+// TestRefused offers ten times what a shaped interface takes (BC-092). What the path
+// says it sent is what the queue took and, in the end, what arrives.
 func TestRefused(t *testing.T) {
 	for _, p := range variants() {
 		if p.Unqueued {

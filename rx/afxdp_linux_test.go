@@ -75,7 +75,7 @@ func TestAFXDPKeepsOthers(t *testing.T) {
 	})
 }
 
-// TestAFXDPGeneric receives by a device whose driver has no XDP.
+// TestAFXDPGeneric receives by a device whose driver has no XDP, and says so (BC-034).
 func TestAFXDPGeneric(t *testing.T) {
 	a, b := newPair(t)
 	must(t, b.nl.LinkAdd(&netlink.Macvlan{

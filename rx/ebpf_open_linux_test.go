@@ -40,7 +40,8 @@ func (h *testHost) attached(t *testing.T) (programs int) {
 	return programs
 }
 
-// TestHooks counts by each hook, of small and of jumbo frames.
+// TestHooks counts by each hook, of small and of jumbo frames. A driver's that can't
+// have these says so, and others can (BC-034).
 func TestHooks(t *testing.T) {
 	for _, mtu := range []int{1500, 9000} {
 		a, b := newPair(t)

@@ -99,7 +99,7 @@ func TestWithoutIPv6(t *testing.T) {
 	}
 }
 
-// TestMulticast holds that a path joins the group that it listens to.
+// TestMulticast holds that a path joins the group that it listens to (BC-104).
 func TestMulticast(t *testing.T) {
 	a, b := newPair(t)
 	for _, path := range pathNames() {

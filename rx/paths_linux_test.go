@@ -269,6 +269,26 @@ func TestTwoTags(t *testing.T) {
 	}
 }
 
+// TestPriorityTag is BC-046: the tag of a priority alone, of VLAN 0, is seen.
+func TestPriorityTag(t *testing.T) {
+	a, b := newPair(t)
+	put := a.wire(t)
+	for _, path := range []string{"packet", "ring", "afxdp"} {
+		s := newStream(t)
+		r := b.open(t, path, s.config("[::]:5201"))
+		for _, tci := range []uint16{0, 5 << 13} {
+			put(testFrame{srcMAC: a.mac, dstMAC: b.mac, tags: []uint16{tci}, src: client4, dst: server4, payload: s.payload(500)}.bytes())
+		}
+		if got := s.receive(t, r); got != 2 {
+			t.Errorf("%s: %d received, want 2", path, got)
+		}
+		if diff := cmp.Diff(Frames{Tagged: 2, TCI: 5 << 13}, frames(t, r)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", path, diff)
+		}
+		must(t, r.Close())
+	}
+}
+
 // TestMalformed holds that frames whose lengths contradict each other are
 // counted, and not as datagrams.
 func TestMalformed(t *testing.T) {

@@ -59,6 +59,7 @@ func TestDurationSendsFloorOfRateTimesDuration(t *testing.T) {
 	}
 }
 
+// BC-021: of an odd division nothing is left behind.
 func TestCountIsExactWhateverTheFlowsAndSizes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "sizes")
@@ -128,6 +129,8 @@ func TestDebtIsRepaidAtFiveFourthsOfTheRate(t *testing.T) {
 	}
 }
 
+// BC-091: a sender that stood still for long does not send all of it at once, and
+// says how much it gave up.
 func TestDebtBeyondTheLimitIsGivenUp(t *testing.T) {
 	s := uniform(8_000, 80_000_000, 1)
 	s.Duration = 3 * time.Second

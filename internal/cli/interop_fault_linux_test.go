@@ -59,7 +59,8 @@ func (p *program) within(limit time.Duration, want int) {
 const stopLimit = 3500 * time.Millisecond
 
 // TestStopped stops tests at either end, in every way, in either direction (rows 19
-// and 33): the client ends soon, reports what it measured, and says why.
+// and 33, BC-071): the client ends soon, reports what it measured, says why, and tells
+// of no loss that the other end did not (BC-003).
 func TestStopped(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -192,8 +193,8 @@ func (s *stage) free() {
 	}
 }
 
-// TestRefused meets servers that won't (rows 18, 21, 22 and 37): one clear line, and
-// the status of a peer that refuses.
+// TestRefused meets servers that won't (rows 18, 21, 22 and 37, BC-137): one clear
+// line, and the status of a peer that refuses.
 func TestRefused(t *testing.T) {
 	t.Run("nobody", func(t *testing.T) {
 		s := meet(t, lab.Config{})
@@ -256,8 +257,8 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// TestLossyStart loses the first datagrams of a stream either way (row 20): the test
-// runs, and what was said again is no loss.
+// TestLossyStart loses the first datagrams of a stream either way (row 20, BC-076): the
+// test runs, and what was said again is no loss.
 func TestLossyStart(t *testing.T) {
 	tests := []struct {
 		name, server string

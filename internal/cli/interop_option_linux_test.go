@@ -63,8 +63,9 @@ func (w *sniffer) tos() map[byte]int {
 	}
 }
 
-// TestMarking asks for marks in both roles and both directions, and looks at the
-// wire (row 13): each packet has them, and the next test, which asks for none, has none.
+// TestMarking asks for marks in both roles and both directions, and looks at the wire
+// (row 13, BC-146): each packet has them, and the next test, which asks for none, has
+// none (BC-144).
 func TestMarking(t *testing.T) {
 	tests := []struct{ name, server, client, marked string }{
 		{"to stock", stockServer, "linerate test 10.77.0.2 -k 50 -b 2M --path %s", "--dscp EF"},
@@ -130,7 +131,7 @@ func loginFiles(t *testing.T) (users, private, public string) {
 	return users, private, public
 }
 
-// TestLogin logs in, rightly, wrongly and not at all, in both roles (row 21).
+// TestLogin logs in, rightly, wrongly and not at all, in both roles (row 21, BC-135).
 func TestLogin(t *testing.T) {
 	users, private, public := loginFiles(t)
 	who := func(name string) string { return " --username " + name + " --rsa-public-key-path " + public }

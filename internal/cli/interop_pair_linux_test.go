@@ -12,7 +12,8 @@ import (
 )
 
 // TestPairUDP runs tests between two linerates (row 40 of the matrix): both ends'
-// accounts and the host in between agree to the packet, whatever it does.
+// accounts and the host in between agree to the packet, whatever it does (BC-003),
+// with a beginning left out (BC-001), and with intervals of any length (BC-066).
 func TestPairUDP(t *testing.T) {
 	tests := []struct {
 		name, args string

@@ -9,6 +9,7 @@ import (
 	"linerate/internal/result"
 )
 
+// BC-141: shares are of one core each.
 func TestCPUSince(t *testing.T) {
 	start := time.Now()
 	before := cpuTimes{

@@ -19,6 +19,7 @@ func resolve(t *testing.T, addr string) (net.HardwareAddr, error) {
 	return NeighbourMAC(ctx, eth0(t), netip.MustParseAddr(addr))
 }
 
+// BC-100: a MAC address that is not known is asked for, and no datagram is sent for it.
 func TestNeighbourIsAskedFor(t *testing.T) {
 	l := enterLab(t)
 	want := l.B().MAC.String()

@@ -46,6 +46,7 @@ func addRoute(t *testing.T, r netlink.Route, dst string) {
 	must(t, netlink.RouteAdd(&r))
 }
 
+// BC-114: the source is the one that the kernel chooses.
 func TestRouteTo(t *testing.T) {
 	enterLab(t)
 	addAddr(t, "10.77.0.11/24", 0)                    // secondary
@@ -85,6 +86,7 @@ func TestRouteTo(t *testing.T) {
 	}
 }
 
+// BC-110: rules by source are obeyed.
 func TestRouteObeysPolicyRulesBySource(t *testing.T) {
 	enterLab(t)
 	addAddr(t, "10.77.0.11/24", 0)

@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+// BC-135: nobody is let in without a login, with a wrong one, or with one that was used
+// before.
 func TestGate(t *testing.T) {
 	users, err := parseUsers(strings.NewReader(mario))
 	if err != nil {

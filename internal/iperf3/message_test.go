@@ -12,6 +12,7 @@ func framed(text string) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
 }
 
+// BC-127: no length is believed beyond its bound.
 func TestLengthsAreBounded(t *testing.T) {
 	big := strings.Repeat(" ", maxParamsIn)
 	for name, said := range map[string][]byte{
@@ -40,7 +41,7 @@ func TestLengthsAreBounded(t *testing.T) {
 }
 
 // What a peer announces costs nothing; what it sends, some multiple of its size,
-// nearly all of it garbage at once.
+// nearly all of it garbage at once (BC-127).
 func TestMemoryIsBoundedByWhatCame(t *testing.T) {
 	allocated := func(said []byte) uint64 {
 		in, _ := can(said)

@@ -66,6 +66,7 @@ func TestParamsLeaveOutWhatIsZero(t *testing.T) {
 	}
 }
 
+// BC-140: keys of another release are passed over.
 func TestParamsAreReadTolerantly(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string

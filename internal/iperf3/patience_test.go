@@ -9,6 +9,8 @@ import (
 	"time"
 )
 
+// BC-127: neither silence nor a byte at a time holds a reader for longer than it means
+// to wait.
 func TestPatience(t *testing.T) {
 	client, server := pair(t)
 	c := NewConn(client)

@@ -10,7 +10,8 @@ import (
 
 // Disturbances are what made the run no clean one, a sentence each with its
 // evidence: other traffic, flow control, clocks, settings that contradict each
-// other, cores that were slowed or taken away.
+// other, cores that were slowed or taken away, and what a receiver's kernel dropped
+// where nothing arrived, so that no loss is known to settle.
 func Disturbances(t Test) []string {
 	var all []string
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -19,6 +20,11 @@ func Disturbances(t Test) []string {
 	}
 	if n, of := t.strangers(receiver, "rx_packets"); n > 0 {
 		say("%d of %d frames that came to %s of the receiver were not of this test", n, of, device(t.ReceiverHost))
+	}
+	if r := t.Receiver; r != nil && r.ArrivedPackets != nil && r.Packets == 0 && r.LossIsLowerBound {
+		if n, evidence, advice, _ := dropped(t.ReceiverHost, receiver, inFilter); n > 0 {
+			say("nothing arrived, but packets to the port were %s: %s", evidence, advice)
+		}
 	}
 	for _, e := range t.ends() {
 		all = append(all, e.disturbances()...)

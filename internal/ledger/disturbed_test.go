@@ -50,6 +50,23 @@ func TestDisturbances(t *testing.T) {
 	}
 }
 
+// BC-049: where nothing arrived, what the kernel dropped in its place is told.
+func TestNothingArrivedButDrops(t *testing.T) {
+	nothing := func(reasons counted) Test {
+		return Test{
+			Receiver:     &result.Receiver{ArrivedPackets: &result.ArrivedPackets{LossIsLowerBound: true}},
+			ReceiverHost: &result.Host{DropReasons: reasons},
+		}
+	}
+	got := Disturbances(nothing(counted{"OTHERHOST": 50}))
+	if len(got) != 1 || !strings.Contains(got[0], "dropped by the kernel of the receiver for OTHERHOST 50: ") || !strings.Contains(got[0], "VLAN") {
+		t.Errorf("%q, want one of 50 with the tag of a VLAN", got)
+	}
+	if got := Disturbances(nothing(counted{})); len(got) != 0 {
+		t.Errorf("of no drops: %q", got)
+	}
+}
+
 // clone copies as much of a host as the table changes.
 func clone(h *result.Host) *result.Host {
 	n := *h.NIC

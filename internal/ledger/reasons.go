@@ -63,7 +63,7 @@ var reasons = map[string]struct {
 	"FRAG_TOO_FAR":       {inFilter, "fragments overtook each other: send what fits the path in one packet"},
 	"TC_INGRESS":         {inFilter, "a tc filter drops them: tc filter show dev IFACE ingress"},
 	"XDP":                {inFilter, "an XDP program drops them: ip link show dev IFACE"},
-	"OTHERHOST":          {inFilter, "they came with another host's MAC address: see --dst-mac, and the neighbour table of the sender"},
+	"OTHERHOST":          {inFilter, "they came with another host's MAC address, or with the tag of a VLAN that this host has no interface for: see --dst-mac and --vlan of the sender, and its neighbour table"},
 	"IP_INADDRERRORS":    {inFilter, "this host does not have the destination address: ip addr"},
 	"BPF_CGROUP_INGRESS": {inFilter, "an eBPF program of a control group drops them: bpftool cgroup tree"},
 	"XFRM_POLICY":        {inFilter, "IPsec policy refuses them: ip xfrm policy"},

@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// BC-146: names and numbers agree.
 func TestParseDSCP(t *testing.T) {
 	for in, want := range map[string]uint8{
 		"0": 0, "46": 46, "63": 63, "08": 8, "0x2e": 46, "0X2E": 46,

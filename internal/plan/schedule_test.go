@@ -22,6 +22,7 @@ func rateOf(t *testing.T, s string) units.Rate {
 	return r
 }
 
+// BC-021: a rate is that of all flows together.
 func TestSchedule(t *testing.T) {
 	tenGigabit := &host.Link{Name: "eth0", SpeedBps: 10e9}
 	const second = time.Second

@@ -104,6 +104,7 @@ func TestEveryPathOpens(t *testing.T) {
 	}
 }
 
+// BC-108: behind a router the MAC address is the router's.
 func TestSendThroughARouter(t *testing.T) {
 	l := enter(t, lab.Config{Router: true})
 	for _, dst := range []netip.Addr{l.B().Addr4, l.B().Addr6} {
@@ -116,6 +117,8 @@ func TestSendThroughARouter(t *testing.T) {
 	}
 }
 
+// TestAuto has auto take the fastest path that works here. Raw frames to this host
+// itself are refused with the reason (BC-124).
 func TestAuto(t *testing.T) {
 	enter(t, lab.Config{})
 	const why = "packet is the fastest that can run here; passed over: xdp (for --rate max without --burst: it sends in long bursts)"
@@ -208,6 +211,7 @@ func TestSendRawFlagsNeedARawPath(t *testing.T) {
 	}
 }
 
+// BC-116: what --bind and --iface say is obeyed, each alone and together.
 func TestSendSource(t *testing.T) {
 	enter(t, lab.Config{})
 	addAddr(t, eth0(t), "10.77.0.11/24")
@@ -236,6 +240,8 @@ func TestSendSource(t *testing.T) {
 	}
 }
 
+// BC-114: a source that is not this host's is refused; BC-116: so is an address that
+// contradicts an interface.
 func TestSendSourceRefused(t *testing.T) {
 	enter(t, lab.Config{})
 	addEth1(t)
@@ -261,6 +267,7 @@ func TestSendSourceRefused(t *testing.T) {
 	wantError[*UsageError](t, "link-local without zone", refused("fe80::1", "", "fd77::2"), "--bind", "fe80::1%")
 }
 
+// BC-042: a link-local address needs its interface, by name, number or --iface.
 func TestSendLinkLocal(t *testing.T) {
 	l := enter(t, lab.Config{})
 	addEth1(t)
@@ -292,6 +299,7 @@ func TestSendLinkLocal(t *testing.T) {
 	wantError[*UsageError](t, "two zones", err, "eth0 contradicts eth1")
 }
 
+// BC-104: a group's frames have its own MAC address, and a TTL of 1.
 func TestSendGroupsAndBroadcast(t *testing.T) {
 	enter(t, lab.Config{})
 	for dst, want := range map[string]struct {
@@ -336,6 +344,7 @@ func TestSendSilentNeighbour(t *testing.T) {
 	}
 }
 
+// BC-110: where the kernel would send nothing, no path does.
 func TestSendUnreachable(t *testing.T) {
 	enter(t, lab.Config{})
 	addRoute(t, netlink.Route{Type: unix.RTN_PROHIBIT}, "10.90.0.0/24")
@@ -352,6 +361,8 @@ func TestSendUnreachable(t *testing.T) {
 	}
 }
 
+// BC-030: what the interface or the path can't carry is refused at the start, with the
+// number.
 func TestSendMTU(t *testing.T) {
 	l := enter(t, lab.Config{})
 	addRoute(t, netlink.Route{LinkIndex: eth0(t).Attrs().Index, Gw: l.B().Addr4.AsSlice(), MTU: 1300}, "10.99.0.0/24")

@@ -19,6 +19,7 @@ func probeLimits(t *testing.T, stack units.Stack, mtu int) limits {
 	return l
 }
 
+// BC-044: headers of IPv6 leave 20 bytes less for the payload.
 func TestSizes(t *testing.T) {
 	vlan, v6, both := units.Stack{VLANTags: 1}, units.Stack{IPv6: true}, units.Stack{VLANTags: 1, IPv6: true}
 	for _, tt := range []struct {
@@ -55,6 +56,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// BC-026: nothing is sent in fragments without a word, and nothing that IP can't carry.
 func TestSizesRefused(t *testing.T) {
 	for _, tt := range []struct {
 		stack          units.Stack
@@ -93,6 +95,7 @@ func TestSizesRefused(t *testing.T) {
 	}
 }
 
+// BC-026: where fragments are wanted, each datagram is known to leave in so many.
 func TestFragments(t *testing.T) {
 	v4, v6 := units.Stack{}, units.Stack{IPv6: true}
 	for _, tt := range []struct {

@@ -13,7 +13,7 @@ import (
 	"linerate/internal/result"
 )
 
-// The numbers that a person reads are those that a program reads.
+// The numbers that a person reads are those that a program reads (BC-024).
 func TestTextAgreesWithJSON(t *testing.T) {
 	for _, tt := range []struct {
 		report *result.Report

@@ -65,8 +65,8 @@ func TestMaxRateWhileRunning(t *testing.T) {
 	}
 }
 
-// A test of an amount, or one whose client never says that it is over, ends in the
-// time that the server allows.
+// A test of an amount, or one whose client never says that it is over (BC-067), ends in
+// the time that the server allows.
 func TestMaxDurationOfAnAmount(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, lab.Config{}, Config{MaxTests: 8, MaxDuration: time.Second})

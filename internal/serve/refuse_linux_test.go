@@ -31,7 +31,8 @@ func TestRefusalsInStockClients(t *testing.T) {
 	h.serves()
 }
 
-// What no client that means well asks for is refused by its code.
+// What no client that means well asks for is refused by its code, and so are lengths
+// that nobody means (BC-127).
 func TestRefusals(t *testing.T) {
 	h := newHouse(t, lab.Config{}, Config{MaxTests: 1})
 	const udp = `"udp":true,"bandwidth":1000000,"time":1`
@@ -71,4 +72,20 @@ func TestRefusals(t *testing.T) {
 		v.leave()
 	}
 	h.settled(40)
+}
+
+// BC-140: a client of a later release asks for more than this server knows of, and is
+// answered with this server's own version.
+func TestLaterClient(t *testing.T) {
+	h := newHouse(t, lab.Config{}, Config{MaxTests: 1, Version: "this"})
+	v := h.enter()
+	v.sayJSON(`{"tcp":true,"time":1,"parallel":1,"later":[1],"linerate":{"version":"later","later":{"a":1},"burst":1}}`)
+	expect(t, v.control, iperf3.Extra)
+	var g iperf3.Greeting
+	if err := v.control.ReadExtra(&g); err != nil || g.Version != "this" || g.Receive == nil {
+		t.Errorf("%+v (%v)", g, err)
+	}
+	expect(t, v.control, iperf3.CreateStreams)
+	v.leave()
+	h.await("broken")
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -32,7 +33,7 @@ func (h *house) running() (all []*visitor) {
 }
 
 // The cable is cut: nobody says anything any more, but nobody acknowledges either.
-// The places are free within seconds, and nothing is sent on.
+// The places are free within seconds, and nothing is sent on (BC-067).
 func TestCutCable(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, lab.Config{Impair: &lab.Impairment{}}, Config{MaxTests: len(kinds)})
@@ -50,6 +51,76 @@ func TestCutCable(t *testing.T) {
 	check(t, h.SetOutage(false))
 	for _, v := range all {
 		v.leave()
+	}
+	h.serves()
+}
+
+// BC-067: clients that stand still, their connections open: each place is free within
+// the time that its client may be silent.
+func TestFrozenClients(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, lab.Config{}, Config{MaxTests: 3})
+	before := h.descriptors()
+	silent := h.enter()
+	defer silent.leave()
+	streamless := h.enter()
+	defer streamless.leave()
+	streamless.open(&kinds[2], 0)
+	running := h.enter()
+	defer running.leave()
+	p := kinds[0]
+	p.Extra = []byte(`{"version":"test"}`) // linerate's: something is due from it all the time
+	check(t, running.control.WriteParams(&p))
+	expect(t, running.control, iperf3.Extra)
+	var greeting iperf3.Greeting
+	check(t, running.control.ReadExtra(&greeting))
+	expect(t, running.control, iperf3.CreateStreams)
+	check(t, iperf3.NewConn(h.dial()).WriteCookie(running.cookie))
+	expect(t, running.control, iperf3.TestStart)
+	check(t, running.control.WriteState(iperf3.TestStart))
+	expect(t, running.control, iperf3.TestRunning)
+	begun := time.Now()
+	for _, want := range []string{"broken 1 parameters: ", "broken 2 stream 1: no hello came", "broken 3 control connection: "} {
+		if got := h.await("broken"); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if d := time.Since(begun); d > 25*time.Second {
+		t.Errorf("the server took %v to notice", d)
+	}
+	h.settled(before)
+	h.serves()
+}
+
+// BC-075: a client that says that it will say no more, or whose control connection
+// is reset while its data goes on: the test is broken off at once.
+func TestHalfClosedControl(t *testing.T) {
+	h := newHouse(t, lab.Config{}, Config{MaxTests: 1})
+	before := h.descriptors()
+	for _, cut := range []func(*visitor) error{
+		func(v *visitor) error { return v.conn.CloseWrite() },
+		func(v *visitor) error { return errors.Join(v.conn.SetLinger(0), v.conn.Close()) },
+	} {
+		for i, p := range kinds {
+			for _, running := range []bool{false, true} {
+				v := h.enter()
+				if running {
+					v.open(&p, 1)
+					expect(t, v.control, iperf3.TestStart)
+					expect(t, v.control, iperf3.TestRunning)
+				} else {
+					v.open(&p, 0)
+				}
+				begun := time.Now()
+				check(t, cut(v))
+				h.await("broken")
+				if d := time.Since(begun); d > 3*time.Second {
+					t.Errorf("kind %d, running %v: noticed after %v", i, running, d)
+				}
+				v.leave()
+				h.settled(before)
+			}
+		}
 	}
 	h.serves()
 }

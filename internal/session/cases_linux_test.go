@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,5 +144,38 @@ func TestIntervalsAddUp(t *testing.T) {
 	// The last packet is lost, which only the end marker tells.
 	if r.Lost != 200 || sum.Lost < 199 || sum.Lost > r.Lost {
 		t.Errorf("intervals lost %d, the total %d", sum.Lost, r.Lost)
+	}
+}
+
+// BC-079: a router that prohibits the way for a while. The test goes on and says so,
+// and what came of it has one gap.
+func TestARouterThatProhibits(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		t.Run(fmt.Sprintf("v6=%v", v6), func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			l, err := lab.New(lab.Config{Router: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { check(t, l.Close()) }()
+			e := listen(t, l, v6, nil, "udp")
+			sending, over := started{make(chan struct{})}, make(chan struct{})
+			go func() {
+				defer close(over)
+				<-sending.once
+				time.Sleep(100 * time.Millisecond)
+				family := map[bool]string{false: "-4", true: "-6"}[v6]
+				shell(t, l.Middle(), "ip "+family+" route add prohibit "+addr(l.B(), v6)+"; sleep 0.1; ip "+family+" route del prohibit "+addr(l.B(), v6))
+			}()
+			const n = 1000
+			sent := speakTo(t, l, v6, plan.SendRequest{Path: "udp", Payload: 100, Count: n, Rate: mustRate(t, "1kpps")}, sending)
+			<-over
+			if sent.Sender.Packets != n || len(sent.Warnings) != 1 || !strings.Contains(sent.Warnings[0], "prohibited (ICMP)") {
+				t.Errorf("sent %d, warned of %q, want %d and an ICMP error", sent.Sender.Packets, sent.Warnings, n)
+			}
+			if r := e.hear()["udp"].Receiver; r.Unique == 0 || r.Lost == 0 || r.Unique+r.Lost != n || r.Gaps != 1 || r.LossIsLowerBound {
+				t.Errorf("%+v, want one gap", r)
+			}
+		})
 	}
 }

@@ -166,6 +166,7 @@ func fast(t *testing.T, n uint64, path string, frame int) plan.SendRequest {
 	return plan.SendRequest{Path: path, Frame: frame, Count: n, Rate: mustRate(t, "1Mpps"), Burst: 64}
 }
 
+// BC-095: each loss is told of the place that it was made at, to the packet.
 func TestLedgerNamesEachCause(t *testing.T) {
 	for _, c := range slices.Concat(senderCauses(t), wireCauses(t), receiverCauses(t)) {
 		for _, v6 := range []bool{false, true} {

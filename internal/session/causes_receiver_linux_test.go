@@ -14,6 +14,7 @@ func receiverCauses(t *testing.T) []cause {
 		{name: "a clean run", recv: roomy, send: plain(t)},
 		{name: "a receive buffer of 4 KiB", recv: plan.RecvRequest{RX: "udp", Window: 4096}, sleep: true, send: plain(t),
 			want: map[string]int{"receiver_socket": all}},
+		// BC-091: the loss is the receiver's own.
 		{name: "a receiver that stands still for 200 ms", recv: plan.RecvRequest{RX: "udp", Window: 256 << 10}, sleep: true,
 			send: plan.SendRequest{Path: "udp", Payload: 500, Count: 4000, Rate: mustRate(t, "20kpps")},
 			want: map[string]int{"receiver_socket": all}},
@@ -34,9 +35,15 @@ func receiverCauses(t *testing.T) []cause {
 			send: plan.SendRequest{Path: "udp", Payload: 60, Count: 2000, Rate: mustRate(t, "20kpps")},
 			want: map[string]int{"receiver_filter": 200}},
 		{name: "nobody listens", send: plain(t), want: map[string]int{"receiver_filter": 2000}},
+		// BC-103: it reached the interface, and no more.
 		{name: "a packet for another host", recv: roomy, mute: true, send: func() plan.SendRequest {
 			r := plainBy(t, "packet")
 			r.DstMAC = []byte{2, 0, 0, 0, 0, 0x99}
+			return r
+		}(), want: map[string]int{"receiver_filter": 2000}},
+		{name: "a packet with a VLAN's tag", recv: roomy, mute: true, send: func() plan.SendRequest { // BC-049
+			r, id := plainBy(t, "packet"), uint16(100)
+			r.VLAN = &id
 			return r
 		}(), want: map[string]int{"receiver_filter": 2000}},
 		{name: "reverse path filtering", only: "4", recv: roomy, mute: true, send: plain(t),

@@ -21,6 +21,7 @@ func wireCauses(t *testing.T) []cause {
 			want: map[string]int{"network": 200}},
 		{name: "the wire, counted in the kernel", lab: badWire(lab.Impairment{DropEvery: 10}), recv: plan.RecvRequest{RX: "ebpf"}, send: plainBy(t, "packet"),
 			want: map[string]int{"network": 200}},
+		// BC-032: loss by size.
 		{name: "a size that the middle swallows", lab: badWire(lab.Impairment{DropAbove: 1000}), recv: roomy, send: plan.SendRequest{
 			Path: "udp", IMIX: plan.Mix{Name: "mix", Frames: []int{300, 1300}}, Count: 2000, Rate: mustRate(t, "20kpps")},
 			want: map[string]int{"network": 1000}},

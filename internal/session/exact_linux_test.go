@@ -252,6 +252,8 @@ func packets(t *testing.T) uint64 {
 	return 30_000
 }
 
+// Whatever a wire does is reported to the packet: a duplicate makes up for no loss
+// (BC-005), and what is lost at the end, or all that was sent, is lost (BC-007).
 func TestImpairmentsAreReportedExactly(t *testing.T) {
 	n := packets(t)
 	together := lab.Impairment{DropEvery: 1000, DupEvery: 777, DropFrom: 10_000, DropTo: 15_000, SwapEvery: 100}

@@ -36,7 +36,7 @@ var faults = []struct {
 }
 
 // A fault of the sender's interface ends the test soon, with what left until
-// then and a line that says what happened.
+// then and a line that says what happened (BC-085).
 func TestSenderSurvivesItsInterface(t *testing.T) {
 	for _, path := range gen.Names() {
 		for _, f := range faults {

@@ -41,7 +41,8 @@ func TestThreadsCountExactly(t *testing.T) {
 	}
 }
 
-// Several threads send a paced test exactly, at the rate of one.
+// Several threads send a paced test exactly, at the rate of one (BC-015), and an odd
+// number of flows share it evenly (BC-021).
 func TestThreadsSendExactly(t *testing.T) {
 	for _, path := range []string{"udp", "packet"} {
 		l, err := lab.New(lab.Config{})

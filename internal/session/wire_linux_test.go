@@ -85,7 +85,8 @@ func largest(p gen.Path) int {
 }
 
 // Captures by tcpdump, decoded by tshark: as many packets as were sent, none with
-// a bad checksum, of the size that was asked for, tagged where that was asked for.
+// a bad checksum (BC-037), of the size that was asked for (BC-044), tagged and marked
+// where that was asked for (BC-146).
 func TestTsharkAgreesWithWhatIsSent(t *testing.T) {
 	vlan := uint16(100)
 	for _, path := range gen.Paths {

@@ -58,6 +58,7 @@ func TestCongestionControlIsChosen(t *testing.T) {
 	}
 }
 
+// BC-019: the kernel paces a TCP stream, though the interface's queue is not fq.
 func TestPaceBoundsTheRate(t *testing.T) {
 	const pace, bytes = 5_000_000, 2_500_000
 	c := newLine(t, Options{Pace: pace}, Options{})

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// BC-022: M is 10^6, Mi is 2^20, B is bytes, and what was understood is said back.
 func TestParseRate(t *testing.T) {
 	const u = MicrosPerUnit
 	for _, tt := range []struct {

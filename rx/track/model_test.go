@@ -152,6 +152,7 @@ func end(t *Tracker, sent ...uint64) {
 
 var numbers = cmp.AllowUnexported(Bursts{})
 
+// BC-050: over the borders of 32 bits, of 48 bits on the wire, and of 2^53, too.
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		packets, firsts := arrivals(t)

@@ -437,6 +437,7 @@ func TestTotalsOnTheWay(t *testing.T) {
 	}
 }
 
+// BC-061: many flows, each with numbers of its own, the first with delays of their own.
 func TestManyFlows(t *testing.T) {
 	tracker := New(Config{})
 	const flows = ownDelays + 10
