@@ -33,7 +33,7 @@ type Played struct{ Packets, Late atomic.Uint64 }
 // it sharpens, ends with it.
 func Replay(ctx context.Context, s FrameSender, frames [][]byte, p *pace.Player, pub *Played) error {
 	runtime.LockOSThread() // and never unlocked
-	if err := linux.SetTimerSlack(1); err != nil {
+	if err := linux.WakeOnTime(); err != nil {
 		return err
 	}
 	var stop atomic.Bool

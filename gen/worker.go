@@ -33,7 +33,7 @@ type worker struct {
 // or the path fails. It is a goroutine's whole work: its thread, which the caller
 // has locked and placed, and whose timers it sharpens, ends with it.
 func (k *worker) transmit(ctx context.Context) error {
-	if err := linux.SetTimerSlack(1); err != nil {
+	if err := linux.WakeOnTime(); err != nil {
 		return err
 	}
 	begun := threadCPU()

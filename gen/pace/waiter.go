@@ -10,7 +10,12 @@ import (
 const (
 	firstMargin = int64(60 * time.Microsecond)
 	leastMargin = int64(5 * time.Microsecond)
-	mostMargin  = int64(time.Millisecond)
+	// taken is for how long the processor is gone where others have it, and is not only
+	// slow to wake.
+	taken = int64(time.Millisecond)
+	// shrinking is the part of the margin that each wait takes off, to try whether less
+	// will do. A try that fails leaves a packet late.
+	shrinking = 128
 	// longestSleep bounds how long a stop can go unseen.
 	longestSleep = int64(50 * time.Millisecond)
 )
@@ -33,7 +38,7 @@ func (w *Waiter) Wait(now, at int64, stop *atomic.Bool) int64 {
 	}
 	// Shrinking at each wait, not at each sleep, lets it recover from a stall
 	// that made the margin longer than the gaps.
-	w.margin = max(w.margin-w.margin/64, leastMargin)
+	w.margin = max(w.margin-w.margin/shrinking, leastMargin)
 	for now < at && !stop.Load() {
 		if left := at - now - w.margin; left > w.margin {
 			wake := now + min(left, longestSleep)
@@ -42,15 +47,19 @@ func (w *Waiter) Wait(now, at int64, stop *atomic.Bool) int64 {
 			w.learn(now - wake)
 			continue
 		}
-		now = linux.Monotonic()
+		last := now
+		if now = linux.Monotonic(); now-last > taken {
+			// Others want the processor: who used less of it gets it back sooner.
+			w.margin = leastMargin
+		}
 	}
 	return now
 }
 
-// learn moves the margin towards what the machine oversleeps by; a rare stall
-// does not turn all waiting into spinning.
+// learn moves the margin towards what the machine oversleeps by. Where others had
+// the processor no margin helps.
 func (w *Waiter) learn(overslept int64) {
-	if want := min(overslept+overslept/2, mostMargin); want > w.margin {
+	if want := overslept + overslept/2; want > w.margin && overslept < taken {
 		w.margin += (want - w.margin) / 4
 	}
 }

@@ -61,11 +61,21 @@ func ThreadCPU() (user, system time.Duration, ok bool) {
 	return time.Duration(ru.Utime.Nano()), time.Duration(ru.Stime.Nano()), true
 }
 
-// SetTimerSlack says how late the kernel may wake the calling thread to save
-// wake-ups: 50 µs unless set, at least 1 ns.
-func SetTimerSlack(d time.Duration) error {
-	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(max(d, 1)), 0, 0, 0); err != nil {
+// WakeOnTime has the calling thread run as soon as it asked to be woken: without the
+// 50 µs by which the kernel may be late to save wake-ups (PR_SET_TIMERSLACK), and ahead
+// of threads that are busy, as far as its share of the processor goes, by turns of
+// 0.1 ms in place of some (sched_setattr(2); before Linux 6.12 that changes nothing).
+func WakeOnTime() error {
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("prctl PR_SET_TIMERSLACK: %w", err)
+	}
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return fmt.Errorf("sched_getattr: %w", err)
+	}
+	attr.Runtime = uint64(100 * time.Microsecond)
+	if err := unix.SchedSetAttr(0, attr, 0); err != nil {
+		return fmt.Errorf("sched_setattr: %w", err)
 	}
 	return nil
 }

@@ -35,13 +35,17 @@ func TestThreadCPU(t *testing.T) {
 	})
 }
 
-func TestSetTimerSlack(t *testing.T) {
+func TestWakeOnTime(t *testing.T) {
 	onThread(func() {
-		if err := SetTimerSlack(1234); err != nil {
+		if err := WakeOnTime(); err != nil {
 			t.Error(err)
 		}
-		if got, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); got != 1234 || err != nil {
-			t.Errorf("slack %d ns, %v, want 1234", got, err)
+		if slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); slack != 1 || err != nil {
+			t.Errorf("slack %d ns, %v, want 1", slack, err)
+		}
+		// Kernels before Linux 6.12 keep no slice of an ordinary thread.
+		if attr, err := unix.SchedGetAttr(0, 0); err != nil || attr.Policy != unix.SCHED_NORMAL || attr.Runtime != 0 && attr.Runtime != 100_000 {
+			t.Errorf("%+v, %v, want an ordinary thread with a slice of 100 us", attr, err)
 		}
 	})
 }

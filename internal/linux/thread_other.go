@@ -30,8 +30,8 @@ func PinProcess(int) error {
 // ThreadCPU is unknown here.
 func ThreadCPU() (user, system time.Duration, ok bool) { return 0, 0, false }
 
-// SetTimerSlack does nothing: only Linux rounds wake-ups per thread.
-func SetTimerSlack(time.Duration) error { return nil }
+// WakeOnTime does nothing: only Linux is told of single threads.
+func WakeOnTime() error { return nil }
 
 // SleepUntil sleeps until the given reading of Monotonic.
 func SleepUntil(mono int64) { time.Sleep(time.Duration(mono - Monotonic())) }
