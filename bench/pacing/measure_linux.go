@@ -19,7 +19,7 @@ import (
 const (
 	warmUp = 700 * time.Millisecond // a program may first shake hands with its server
 	// stampsMost bounds the memory of a run: 8 bytes each.
-	stampsMost = 1 << 23
+	stampsMost = 1 << 24
 )
 
 // A bench is the lab in which programs are measured.
