@@ -25,7 +25,7 @@ import (
 func main() {
 	seconds := flag.Float64("seconds", 10, "length of a run")
 	binary := flag.String("linerate", "bin/linerate", "the binary to measure")
-	rates := flag.String("rates", "1000,100000", "packets a second at which each path is measured at each size, besides near its most")
+	rates := flag.String("rates", "1000,100000", "packets a second at which each path is measured at each size, besides near its most; none leaves that out")
 	frames := flag.String("frames", "64,1518,9018", "frame sizes in bytes with FCS")
 	beside := flag.Bool("beside", true, "measure beside a busy process and a busy thread, too")
 	flag.Parse()
@@ -58,7 +58,9 @@ func run(seconds float64, binary, rates, frames string, beside bool) error {
 	defer os.RemoveAll(b.dir)
 
 	b.head()
-	b.longRun(pps, sizes)
+	if len(pps) > 0 {
+		b.longRun(pps, sizes)
+	}
 	b.gaps()
 	if !beside {
 		return nil
@@ -194,6 +196,9 @@ func (b *bench) neighbours() error {
 
 // numbers parses a list.
 func numbers(s string) ([]int, error) {
+	if s == "" {
+		return nil, nil
+	}
 	var all []int
 	for _, field := range strings.Split(s, ",") {
 		n, err := strconv.Atoi(field)

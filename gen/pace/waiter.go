@@ -13,9 +13,11 @@ const (
 	// taken is for how long the processor is gone where others have it, and is not only
 	// slow to wake.
 	taken = int64(time.Millisecond)
+	// sharing is for how long after that others are taken to want it still.
+	sharing = int64(100 * time.Millisecond)
 	// shrinking is the part of the margin that each wait takes off, to try whether less
 	// will do. A try that fails leaves a packet late.
-	shrinking = 128
+	shrinking = 256
 	// longestSleep bounds how long a stop can go unseen.
 	longestSleep = int64(50 * time.Millisecond)
 )
@@ -25,6 +27,7 @@ const (
 // that is. It belongs to one locked thread.
 type Waiter struct {
 	margin int64 // ns before the instant at which sleeping ends
+	shared int64 // time until which others are taken to want the processor
 }
 
 // Wait returns at the instant at (ns), or as soon as stop is set, with the time
@@ -36,30 +39,29 @@ func (w *Waiter) Wait(now, at int64, stop *atomic.Bool) int64 {
 	if w.margin == 0 {
 		w.margin = firstMargin
 	}
-	// Shrinking at each wait, not at each sleep, lets it recover from a stall
+	// Shrinking at each wait, not at each sleep, lets it recover from a slow waking
 	// that made the margin longer than the gaps.
 	w.margin = max(w.margin-w.margin/shrinking, leastMargin)
 	for now < at && !stop.Load() {
+		last, wake := now, now
 		if left := at - now - w.margin; left > w.margin {
-			wake := now + min(left, longestSleep)
+			wake += min(left, longestSleep)
 			linux.SleepUntil(wake)
-			now = linux.Monotonic()
-			w.learn(now - wake)
-			continue
 		}
-		last := now
-		if now = linux.Monotonic(); now-last > taken {
-			// Others want the processor: who used less of it gets it back sooner.
-			w.margin = leastMargin
-		}
+		now = linux.Monotonic()
+		w.learn(now, now-wake, wake > last)
 	}
 	return now
 }
 
-// learn moves the margin towards what the machine oversleeps by. Where others had
-// the processor no margin helps.
-func (w *Waiter) learn(overslept int64) {
-	if want := overslept + overslept/2; want > w.margin && overslept < taken {
-		w.margin += (want - w.margin) / 4
+// learn is told of each look at the clock, by how many ns it came late, and whether
+// after a sleep. It moves the margin towards what the machine oversleeps by. While
+// others have the processor no margin helps: who uses less of it gets it back sooner.
+func (w *Waiter) learn(now, late int64, slept bool) {
+	switch {
+	case late > taken:
+		w.margin, w.shared = leastMargin, now+sharing
+	case slept && now > w.shared:
+		w.margin = max(w.margin, late+late/2)
 	}
 }
