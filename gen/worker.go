@@ -33,8 +33,10 @@ type worker struct {
 // or the path fails. It is a goroutine's whole work: its thread, which the caller
 // has locked and placed, and whose timers it sharpens, ends with it.
 func (k *worker) transmit(ctx context.Context) error {
-	if err := linux.WakeOnTime(); err != nil {
-		return err
+	if k.share.MicroRate > 0 { // short turns cost who never sleeps a tenth of his rate
+		if err := linux.WakeOnTime(); err != nil {
+			return err
+		}
 	}
 	begun := threadCPU()
 	defer func() { k.cpu = threadCPU() - begun }()

@@ -13,7 +13,8 @@ const (
 	// taken is for how long the processor is gone where others have it, and is not only
 	// slow to wake.
 	taken = int64(time.Millisecond)
-	// sharing is for how long after that others are taken to want it still.
+	// sharing is within what time others take it again who are busy, and for how long
+	// after that they are believed to be. A hypervisor takes it once in a while.
 	sharing = int64(100 * time.Millisecond)
 	// shrinking is the part of the margin that each wait takes off, to try whether less
 	// will do. A try that fails leaves a packet late.
@@ -27,7 +28,8 @@ const (
 // that is. It belongs to one locked thread.
 type Waiter struct {
 	margin int64 // ns before the instant at which sleeping ends
-	shared int64 // time until which others are taken to want the processor
+	taken  int64 // time when the processor was gone last
+	shared int64 // time until which others are believed to be busy on it
 }
 
 // Wait returns at the instant at (ns), or as soon as stop is set, with the time
@@ -59,8 +61,10 @@ func (w *Waiter) Wait(now, at int64, stop *atomic.Bool) int64 {
 // others have the processor no margin helps: who uses less of it gets it back sooner.
 func (w *Waiter) learn(now, late int64, slept bool) {
 	switch {
+	case late > taken && now < w.taken+sharing:
+		w.margin, w.taken, w.shared = leastMargin, now, now+sharing
 	case late > taken:
-		w.margin, w.shared = leastMargin, now+sharing
+		w.taken = now
 	case slept && now > w.shared:
 		w.margin = max(w.margin, late+late/2)
 	}
