@@ -26,7 +26,7 @@ type pair struct {
 // received is what one run of a pair came to.
 type received struct {
 	pps, lost   float64  // lost is a share of what was sent
-	nsPerPacket *float64 // of the receiver's threads, or of its program in the kernel; nil if unknown
+	nsPerPacket *float64 // of the receiver's threads; nil if unknown
 }
 
 // receive measures all pairs.
@@ -121,7 +121,8 @@ func iperf3Pair(l *lab.Lab, _ string) (*received, error) {
 func documentPairs(pairs []*pair, rounds int) {
 	fmt.Printf("\n## Receiving 64-byte frames\n\n")
 	fmt.Printf("Packets a second that were counted while a sender sent all it could for %v; medians of %d interleaved\n"+
-		"rounds. ns per packet is the processor time of the receiver's own threads, of `ebpf` that of its program.\n\n", 2*window, rounds)
+		"rounds. ns per packet is the processor time of the receiver's own threads; what the kernel does before them,\n"+
+		"and so the program of `ebpf`, is not in it.\n\n", 2*window, rounds)
 	fmt.Printf("| pair | kpps counted | lost | ns per packet | × iperf3 |\n|---|---:|---:|---:|---:|\n")
 	var base float64
 	for _, p := range pairs {
