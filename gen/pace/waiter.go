@@ -10,9 +10,9 @@ import (
 const (
 	firstMargin = int64(60 * time.Microsecond)
 	leastMargin = int64(5 * time.Microsecond)
-	// taken is for how long the processor is gone where others have it, and is not only
+	// gone is for how long the processor is away where others have it, and is not only
 	// slow to wake.
-	taken = int64(time.Millisecond)
+	gone = int64(time.Millisecond)
 	// sharing is within what time others take it again who are busy, and for how long
 	// after that they are believed to be. A hypervisor takes it once in a while.
 	sharing = int64(100 * time.Millisecond)
@@ -28,7 +28,7 @@ const (
 // that is. It belongs to one locked thread.
 type Waiter struct {
 	margin int64 // ns before the instant at which sleeping ends
-	taken  int64 // time when the processor was gone last
+	taken  int64 // time when the processor came back last
 	shared int64 // time until which others are believed to be busy on it
 }
 
@@ -61,9 +61,9 @@ func (w *Waiter) Wait(now, at int64, stop *atomic.Bool) int64 {
 // others have the processor no margin helps: who uses less of it gets it back sooner.
 func (w *Waiter) learn(now, late int64, slept bool) {
 	switch {
-	case late > taken && now < w.taken+sharing:
+	case late > gone && now < w.taken+sharing:
 		w.margin, w.taken, w.shared = leastMargin, now, now+sharing
-	case late > taken:
+	case late > gone:
 		w.taken = now
 	case slept && now > w.shared:
 		w.margin = max(w.margin, late+late/2)
