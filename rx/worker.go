@@ -24,7 +24,9 @@ type Ticks struct {
 	Since time.Time     // the start; its zero value stands for the first arrival
 	Every time.Duration // after the start; 0 for never
 	Omit  time.Duration // after it there is a tick, too, and the others begin anew from there
-	Began func()        // called at the first arrival where that is the start; may be nil
+	// Coming, unless nil, is called with true when packets of the test begin to come,
+	// and with false when none came for a while or the sender is done.
+	Coming func(bool)
 }
 
 // first is the first tick after a start.
@@ -110,6 +112,13 @@ func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ti
 	begun := time.Now()
 	var next, last, ended time.Time // the next tick, the latest packet of the test, the end marker
 	var latest int64                // arrival of the packet at last
+	coming := false
+	note := func(now bool) {
+		if now != coming && ticks.Coming != nil {
+			ticks.Coming(now)
+		}
+		coming = now
+	}
 	if !ticks.Since.IsZero() {
 		next = ticks.first(ticks.Since)
 	}
@@ -123,15 +132,13 @@ func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ti
 		now := time.Now()
 		if a := t.LastArrival(); n > 0 && t.Started() && a != latest {
 			latest, last = a, now
+			note(ended.IsZero())
 		}
 		if err != nil {
 			return Stopped, err
 		}
 		if ticks.Since.IsZero() && t.Started() {
 			next = ticks.first(fromMonotonic(t.Totals().First, now))
-			if ticks.Began != nil {
-				ticks.Began()
-			}
 		}
 		for !next.IsZero() && ended.IsZero() && !now.Before(next) {
 			tick()
@@ -139,6 +146,9 @@ func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ti
 		}
 		if ended.IsZero() && t.Ended() {
 			ended = now
+		}
+		if !ended.IsZero() || now.Sub(last) >= patience {
+			note(false)
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -25,6 +25,7 @@ type Flow struct {
 type Meter struct {
 	source      source
 	first, last reading
+	came        bool      // something of what is to be counted
 	worked      *cpuTimes // when the work was done; nil until then
 }
 
@@ -71,18 +72,26 @@ func (m *Meter) Lap() *result.Host {
 	return h
 }
 
-// Began says that the test's work begins only now: what the processor did since the
-// meter was opened, while nothing came, is left out of the next lap and of the total.
-func (m *Meter) Began() {
-	if cpu, err := readCPU(); err == nil {
-		m.first.cpu, m.last.cpu = cpu, cpu
+// Coming says whether what is to be counted comes. What the processor does before it
+// first does is left out of the next lap and of the total; what it does after it last
+// did, of the total.
+func (m *Meter) Coming(now bool) {
+	cpu, err := readCPU()
+	if err != nil {
+		return
+	}
+	if now && !m.came {
+		m.first.cpu, m.last.cpu, m.came = cpu, cpu, true
+	}
+	if m.worked = nil; !now {
+		m.worked = &cpu
 	}
 }
 
-// Worked says that the test's work is done: what the processor does from now on,
-// while the last packets are on their way, is left out of the total.
+// Worked says that the test's work is done, unless it was before: what the processor
+// does from now on, while the last packets are on their way, is left out of the total.
 func (m *Meter) Worked() {
-	if cpu, err := readCPU(); err == nil {
+	if cpu, err := readCPU(); err == nil && m.worked == nil {
 		m.worked = &cpu
 	}
 }

@@ -150,16 +150,35 @@ func TestMeterOutlivesItsInterface(t *testing.T) {
 
 // What the processor did while nothing came is no part of a test.
 func TestMeterLeavesOutTheWait(t *testing.T) {
+	const work = 20 * time.Millisecond
 	m := OpenMeter(0)
 	defer m.Close()
+	spin := func() {
+		for end := time.Now().Add(work); time.Now().Before(end); {
+		}
+	}
 	m.first.cpu.at = m.first.cpu.at.Add(-time.Hour)
 	m.last.cpu.at = m.first.cpu.at
-	m.Began()
-	for end := time.Now().Add(20 * time.Millisecond); time.Now().Before(end); {
+	m.Coming(true)
+	spin()
+	if h := m.Lap(); h.CPU == nil || h.CPU.Process < 0.01 {
+		t.Errorf("the lap is of the wait, too: %+v", h.CPU)
 	}
-	for what, h := range map[string]*result.Host{"lap": m.Lap(), "total": m.Total()} {
-		if h.CPU == nil || h.CPU.Process < 0.01 {
-			t.Errorf("the %s is of the wait, too: %+v", what, h.CPU)
-		}
+	m.Coming(false) // a pause
+	m.Coming(true)
+	spin()
+	m.Coming(false)
+	done := *m.worked
+	time.Sleep(work)
+	m.Worked()
+	if m.worked.at != done.at {
+		t.Error("the wait for the last packets counts as work")
+	}
+	h := m.Total()
+	if h.CPU == nil || h.CPU.Process < 0.01 {
+		t.Errorf("the total is of the wait, too: %+v", h.CPU)
+	}
+	if used := done.at.Sub(m.first.cpu.at); used < 2*work {
+		t.Errorf("the total is of %v alone: packets came again after a pause", used)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,14 +31,25 @@ type Conn struct {
 	// belongs to the goroutine that reads.
 	MostJSON uint32
 
-	conn    net.Conn
-	writing sync.Mutex
+	conn        net.Conn
+	writing     sync.Mutex
+	interrupted atomic.Bool
 }
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
 
 // NewConn takes a connection over, at either end and before its first byte. It
 // reads no byte ahead: what follows a cookie on a TCP data connection is left
 // there.
 func NewConn(conn net.Conn) *Conn { return &Conn{conn: conn} }
+
+// Interrupt ends the read that is going on, and each that comes later, with
+// os.ErrDeadlineExceeded. What is written still goes out, and HangUp still waits.
+func (c *Conn) Interrupt() {
+	c.interrupted.Store(true)
+	_ = c.conn.SetReadDeadline(longAgo)
+}
 
 // read fills b with the beginning of a message, and sets the time by which the
 // rest has to come. At the end of the connection it returns io.EOF.
@@ -59,10 +71,14 @@ func (c *Conn) read(b []byte) error {
 }
 
 func (c *Conn) expect(patience time.Duration) error {
-	if patience == 0 {
-		return c.conn.SetReadDeadline(time.Time{})
+	var until time.Time
+	if patience > 0 {
+		until = time.Now().Add(patience)
 	}
-	return c.conn.SetReadDeadline(time.Now().Add(patience))
+	if err := c.conn.SetReadDeadline(until); err != nil || !c.interrupted.Load() {
+		return err
+	}
+	return c.conn.SetReadDeadline(longAgo)
 }
 
 // cutOff makes an end within a message unexpected.
@@ -144,7 +160,7 @@ func (c *Conn) ReadServerError() (*Error, error) {
 // up, and closes. The reset of a close over unread bytes would overtake what was
 // written last.
 func (c *Conn) HangUp(patience time.Duration) error {
-	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil && c.expect(patience) == nil {
+	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil && c.conn.SetReadDeadline(time.Now().Add(patience)) == nil {
 		io.Copy(io.Discard, c.conn) // how it ends doesn't matter
 	}
 	return c.conn.Close()

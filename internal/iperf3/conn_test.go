@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -156,4 +158,31 @@ func FuzzServerError(f *testing.F) {
 			t.Errorf("%+v says nothing", refusal)
 		}
 	})
+}
+
+// Who interrupts ends the read that waits and those that would wait; what is written
+// still arrives, and nothing of the end resets it.
+func TestInterrupt(t *testing.T) {
+	client, server := pair(t)
+	c, far := NewConn(client), NewConn(server)
+	waiting := make(chan error)
+	go func() {
+		_, err := c.ReadState()
+		waiting <- err
+	}()
+	c.Interrupt()
+	if err := <-waiting; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a read that waits: %v", err)
+	}
+	c.Patience = Patience{First: time.Minute, Whole: time.Minute}
+	if _, err := c.ReadResults(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a later read: %v", err)
+	}
+	if err := errors.Join(far.WriteState(TestEnd), c.WriteState(ServerTerminate)); err != nil {
+		t.Fatal(err)
+	}
+	go c.HangUp(time.Minute)
+	if state, err := far.ReadState(); state != ServerTerminate || err != nil {
+		t.Errorf("what was written: %v, %v", state, err)
+	}
 }

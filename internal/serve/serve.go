@@ -119,15 +119,15 @@ func (s *Server) Serve(ctx context.Context) error {
 // one that runs. arrival counts what the server accepted.
 func (s *Server) receive(ctx context.Context, conn *net.TCPConn, arrival int, stop context.CancelFunc) {
 	defer s.pending.remove(conn)
-	defer hurry(ctx, conn)()
+	control := iperf3.NewConn(conn)
+	control.MostJSON = mostJSON
+	control.Patience = iperf3.Patience{First: firstPatience, Whole: firstPatience}
+	defer hurry(ctx, control)()
 	client := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
 	if !s.allowed(client.Addr()) {
 		conn.Close()
 		return
 	}
-	control := iperf3.NewConn(conn)
-	control.MostJSON = mostJSON
-	control.Patience = iperf3.Patience{First: firstPatience, Whole: firstPatience}
 	cookie, err := control.ReadCookie()
 	if err != nil {
 		conn.Close() // a port scan or a health check: none of our business
@@ -150,12 +150,12 @@ func (s *Server) receive(ctx context.Context, conn *net.TCPConn, arrival int, st
 	}
 }
 
-// hurry ends what blocks on a connection when ctx ends, and soon afterwards the
+// hurry ends what waits for a client's word when ctx ends, and soon afterwards the
 // connection, until the function that it returns is called.
-func hurry(ctx context.Context, conn *net.TCPConn) (calm func()) {
+func hurry(ctx context.Context, control *iperf3.Conn) (calm func()) {
 	over := context.AfterFunc(ctx, func() {
-		_ = conn.SetDeadline(time.Now())
-		time.AfterFunc(stopPatience, func() { conn.Close() })
+		control.Interrupt()
+		time.AfterFunc(stopPatience, func() { control.HangUp(0) })
 	})
 	return func() { over() }
 }
@@ -209,7 +209,11 @@ func (s *Server) answer(ctx context.Context, conn *net.TCPConn, control *iperf3.
 		return nil, err
 	}
 	p, err := control.ReadParams()
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		_ = control.WriteState(iperf3.ServerTerminate)
+		return nil, session.ErrStopped
+	case err != nil:
 		control.Refuse(iperf3.BadParams, 0)
 		return nil, fmt.Errorf("parameters: %w", err)
 	}

@@ -151,18 +151,19 @@ func TestStopDuringTests(t *testing.T) {
 	all := h.running()
 	results := h.running()
 	for _, v := range results {
-		defer v.leave()
 		check(t, v.control.WriteState(iperf3.TestEnd))
 		expect(t, v.control, iperf3.ExchangeResults)
 	}
+	all = append(all, results...)
 	for i := range 3 { // of UDP one at a time
 		v := h.enter()
 		v.open(&kinds[i], 0)
 		all = append(all, v)
 	}
-	silent, asked := h.dial(), h.enter()
+	asked := h.enter() // for its parameters
+	all = append(all, asked)
+	silent := h.dial()
 	defer silent.Close()
-	defer asked.leave()
 	begun := time.Now()
 	check(t, h.server.Process.Signal(os.Interrupt))
 	for i, v := range all {

@@ -84,28 +84,42 @@ func (o relay) Interval(r *result.Report, iv *result.Interval) {
 func Answer(ctx context.Context, call *Call, o Observer) (*result.Report, error) {
 	s := &server{Call: call, o: o}
 	defer s.close()
-	if len(call.Params.Extra) > 0 {
+	err := s.answer(ctx)
+	if err != nil && ctx.Err() != nil {
+		// Whatever it was at was cut short. What the client can't be told, it finds out.
+		_ = s.Conn.WriteState(iperf3.ServerTerminate)
+		err = ErrStopped
+	}
+	if err != nil && s.rep != nil {
+		s.rep.Error = err.Error()
+	}
+	return s.rep, err
+}
+
+// ErrStopped is why a test broke off whose server was stopped.
+var ErrStopped = errors.New("the server was stopped")
+
+// answer runs the test; it leaves no report of one that never began.
+func (s *server) answer(ctx context.Context) error {
+	if len(s.Params.Extra) > 0 {
 		s.ask = new(iperf3.Ask)
-		if err := json.Unmarshal(call.Params.Extra, s.ask); err != nil {
-			call.Conn.Refuse(iperf3.BadParams, 0)
-			return nil, fmt.Errorf("what the client asks for: %w", err)
+		if err := json.Unmarshal(s.Params.Extra, s.ask); err != nil {
+			s.Conn.Refuse(iperf3.BadParams, 0)
+			return fmt.Errorf("what the client asks for: %w", err)
 		}
 		if code := s.ask.Check(); code != iperf3.None {
-			call.Conn.Refuse(code, 0)
-			return nil, fmt.Errorf("what the client asks for: %w", &iperf3.Error{Code: code})
+			s.Conn.Refuse(code, 0)
+			return fmt.Errorf("what the client asks for: %w", &iperf3.Error{Code: code})
 		}
 	}
 	if s.ask != nil && s.ask.Bounce > 0 && !s.ask.Load {
 		return s.bounce(ctx)
 	}
 	if err := s.prepare(ctx); err != nil {
-		return nil, err
+		s.rep = nil
+		return err
 	}
-	err := s.settle(ctx, s.run(ctx))
-	if err != nil {
-		s.rep.Error = err.Error()
-	}
-	return s.rep, err
+	return s.settle(ctx, s.run(ctx))
 }
 
 // counts are the streams of each direction.

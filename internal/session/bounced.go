@@ -15,7 +15,7 @@ import (
 )
 
 // bounce answers a client's requests until it says that it is done.
-func (s *server) bounce(ctx context.Context) (*result.Report, error) {
+func (s *server) bounce(ctx context.Context) error {
 	config := result.Config{
 		Protocol: "tcp", Peer: "linerate", Direction: "forward", Source: s.Local.Addr().String(), Destination: s.Remote.String(),
 		PayloadBytes: s.ask.Bounce,
@@ -23,7 +23,7 @@ func (s *server) bounce(ctx context.Context) (*result.Report, error) {
 	if s.Params.UDP {
 		config.Protocol = "udp"
 	}
-	s.rep = newReport("serve", s.Version, config, nil)
+	rep := newReport("serve", s.Version, config, nil)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	if s.MaxTime > 0 {
@@ -33,28 +33,26 @@ func (s *server) bounce(ctx context.Context) (*result.Report, error) {
 	port, err := s.respond(running)
 	if err != nil {
 		s.Conn.Refuse(iperf3.BadParams, 0)
-		return nil, err
+		return err
 	}
 	if err := s.Conn.WriteExtra(iperf3.Greeting{Version: s.Version, Reflector: port}); err != nil {
-		return nil, controlError(err)
+		return controlError(err)
 	}
 	if err := s.Conn.WriteState(iperf3.CreateStreams); err != nil {
-		return nil, controlError(err)
+		return controlError(err)
 	}
-	s.o.Started(s.rep)
+	s.rep = rep
+	s.o.Started(rep)
 	defer context.AfterFunc(running, func() {
 		if context.Cause(running) == errTooLong {
 			s.Conn.Refuse(iperf3.OverMaxDuration, 0)
 		}
 	})()
-	err = expect(s.Conn, iperf3.TestEnd, func(n *iperf3.News) { s.rep.BounceNS = n.Bounces })
-	if err != nil {
-		if context.Cause(running) == errTooLong {
-			err = errTooLong
-		}
-		s.rep.Error = err.Error()
+	err = expect(s.Conn, iperf3.TestEnd, func(n *iperf3.News) { rep.BounceNS = n.Bounces })
+	if err != nil && context.Cause(running) == errTooLong {
+		return errTooLong
 	}
-	return s.rep, err
+	return err
 }
 
 // respond answers requests until ctx ends, at a port that it returns.

@@ -30,16 +30,14 @@ type breach struct {
 
 func (b *breach) Error() string { return b.text }
 
-// breakOff tells the client why the test ends before it said so. What can't be
-// told, it finds out.
+// breakOff tells the client why the test ends before it said so, unless the server
+// was stopped, which it hears later. What can't be told, it finds out.
 func (s *server) breakOff(cause error) error {
 	var b *breach
 	if errors.As(cause, &b) {
 		_ = s.Conn.Refuse(b.code, 0)
-		return cause
 	}
-	_ = s.Conn.WriteState(iperf3.ServerTerminate)
-	return errors.New("the server was stopped")
+	return cause
 }
 
 var errTooLong = &breach{iperf3.OverMaxDuration, "the client did not end the test in the time that it may take (--max-duration)"}

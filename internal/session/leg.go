@@ -70,7 +70,7 @@ func (c *conductor) conduct(ctx context.Context, legs ...leg) error {
 		go func() {
 			err := l.run(running, c.show(part))
 			if working.Add(-1) == 0 {
-				c.meter.Worked()
+				c.do <- c.meter.Worked
 			}
 			ended <- errors.Join(err, l.finish())
 		}()

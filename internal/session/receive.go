@@ -25,7 +25,7 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 		return nil, err
 	}
 	defer c.close()
-	r.arrived = func() { c.do <- c.meter.Began }
+	r.coming = func(now bool) { c.do <- func() { c.meter.Coming(now) } }
 	rep.Warnings = append(rep.Warnings, r.notes...)
 	r.notes = nil
 	o.Started(rep)

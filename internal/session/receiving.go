@@ -25,7 +25,7 @@ type receiving struct {
 	receiver rx.Receiver
 	tracker  *track.Tracker // the worker's while it runs
 	since    time.Time      // of the ticks; its zero value stands for the first arrival
-	arrived  func()         // called at that first arrival, by the worker; may be nil
+	coming   func(bool)     // see rx.Ticks; may be nil
 	start    int64          // the same in ns of CLOCK_MONOTONIC; 0 for the first arrival
 	begun    moment
 	outcome  rx.Outcome
@@ -78,7 +78,7 @@ func (r *receiving) run(ctx context.Context, show func(result.Interval)) error {
 	if !r.since.IsZero() {
 		r.start = linux.Monotonic() + int64(time.Until(r.since))
 	}
-	ticks := rx.Ticks{Since: r.since, Every: r.plan.Interval, Omit: r.plan.Omit, Began: r.arrived}
+	ticks := rx.Ticks{Since: r.since, Every: r.plan.Interval, Omit: r.plan.Omit, Coming: r.coming}
 	var err error
 	r.outcome, err = rx.Count(ctx, r.receiver, r.tracker, r.plan.Limits, ticks, func() { r.tick(show) })
 	if errors.Is(err, fs.ErrPermission) { // real-time priority

@@ -1,0 +1,49 @@
+package rx
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"linerate/internal/linux"
+	"linerate/internal/probe"
+	"linerate/rx/track"
+)
+
+// spurts hands over datagrams of a stream at given times after the first call.
+type spurts struct {
+	stream *testStream
+	at     []time.Duration
+	begun  time.Time
+}
+
+func (s *spurts) Receive(t *track.Tracker, until time.Time) (int, error) {
+	if s.begun.IsZero() {
+		s.begun = time.Now()
+	}
+	if len(s.at) == 0 || s.begun.Add(s.at[0]).After(until) {
+		time.Sleep(time.Until(until))
+		return 0, nil
+	}
+	time.Sleep(time.Until(s.begun.Add(s.at[0])))
+	s.at = s.at[1:]
+	t.Datagram(s.stream.payload(100), 100, probe.Source{}, linux.Monotonic())
+	return 1, nil
+}
+
+func (*spurts) Drops() (Drops, error) { return Drops{}, nil }
+func (*spurts) Close() error          { return nil }
+
+// Who counts hears when packets come, and when they no longer do.
+func TestCountTellsWhenPacketsCome(t *testing.T) {
+	stream := newStream(t)
+	r := &spurts{stream: stream, at: []time.Duration{20 * time.Millisecond, 25 * time.Millisecond, 250 * time.Millisecond}}
+	var heard []bool
+	ticks := Ticks{Coming: func(now bool) { heard = append(heard, now) }}
+	o, err := Count(t.Context(), r, stream.tracker, Limits{Silence: 8 * patience}, ticks, nil)
+	must(t, err)
+	if diff := cmp.Diff([]bool{true, false, true, false}, heard); diff != "" || o.Reason != Silent || stream.tracker.Totals().Packets != 3 {
+		t.Errorf("reason %d after %d packets: %s", o.Reason, stream.tracker.Totals().Packets, diff)
+	}
+}
