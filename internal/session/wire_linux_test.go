@@ -92,6 +92,7 @@ func TestTsharkAgreesWithWhatIsSent(t *testing.T) {
 	for _, path := range gen.Paths {
 		for _, v6 := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/v6=%v", path.Name, v6), func(t *testing.T) {
+				t.Parallel() // tshark takes most of the time
 				l, err := lab.New(lab.Config{MTU: 9000, FinishedChecksums: true})
 				if err != nil {
 					t.Fatal(err)
@@ -117,7 +118,8 @@ func TestTsharkAgreesWithWhatIsSent(t *testing.T) {
 				}
 				data := fmt.Sprintf("udp.payload[0:2] == %02x:%02x", probe.MagicData>>8, probe.MagicData&0xff)
 				markers := fmt.Sprintf("udp.payload[0:2] == %02x:%02x", probe.MagicEnd>>8, probe.MagicEnd&0xff)
-				if n := len(tshark(t, file, data, "frame.number")); n != each*len(requests) {
+				lengths := tshark(t, file, data, "udp.length")
+				if n := len(lengths); n != each*len(requests) {
 					t.Errorf("tshark sees %d probes, want %d", n, each*len(requests))
 				}
 				if n := len(tshark(t, file, markers, "frame.number")); n == 0 || n > markersMost*len(requests) {
@@ -131,7 +133,7 @@ func TestTsharkAgreesWithWhatIsSent(t *testing.T) {
 					t.Errorf("%d frames are bad, the first is %s", len(f), f[0])
 				}
 				sizes := map[string]int{}
-				for _, s := range tshark(t, file, data, "udp.length") {
+				for _, s := range lengths {
 					sizes[s]++
 				}
 				if got := sizes[strconv.Itoa(stack.PayloadBytes(1518)+8)]; got < each {
@@ -216,6 +218,7 @@ add rule ip t in udp dport 5201 udp length >= 500 counter`
 func TestStockIperfReportsOurDatagrams(t *testing.T) {
 	for _, path := range gen.Names() {
 		t.Run(path, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
 			l, err := lab.New(lab.Config{Impair: &lab.Impairment{Port: 5201, DropEvery: 100}})
 			if err != nil {
 				t.Fatal(err)
