@@ -131,3 +131,15 @@ func TestTestsAreCountedWhenDone(t *testing.T) {
 	h.await("broken 1")
 	h.mustEnd()
 }
+
+// Who comes while the one before is just leaving need not come again.
+func TestAPlaceThatIsAboutToBeFree(t *testing.T) {
+	h := newHouse(t, lab.Config{}, Config{MaxTests: 1})
+	first := h.enter()
+	conn := h.dial()
+	defer conn.Close()
+	second := iperf3.NewConn(conn)
+	check(t, second.WriteCookie(iperf3.NewCookie()))
+	first.leave()
+	expect(t, second, iperf3.ParamExchange)
+}

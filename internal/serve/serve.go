@@ -83,6 +83,9 @@ const (
 	mostJSON = 1 << 20
 	// stopPatience is how long tests may take to end when the server is stopped.
 	stopPatience = 1200 * time.Millisecond
+	// placePatience is how long a client waits for another's place, and placePause
+	// how often it looks.
+	placePatience, placePause = 500 * time.Millisecond, 10 * time.Millisecond
 	// acceptPause keeps a server that can accept nothing from spinning.
 	acceptPause = 10 * time.Millisecond
 )
@@ -133,7 +136,7 @@ func (s *Server) receive(ctx context.Context, conn *net.TCPConn, arrival int, st
 		conn.Close() // a port scan or a health check: none of our business
 		return
 	}
-	d, number := s.test(cookie, client.Addr())
+	d, number := s.place(ctx, cookie, client.Addr())
 	switch {
 	case d == nil, number == 0 && !d.admit(conn, arrival):
 		_ = control.WriteState(iperf3.AccessDenied) // or it is gone
@@ -171,6 +174,17 @@ func (s *Server) allowed(client netip.Addr) bool {
 		}
 	}
 	return false
+}
+
+// place is test, with patience where there is no room: a client that comes as
+// another leaves gets its place.
+func (s *Server) place(ctx context.Context, cookie iperf3.Cookie, client netip.Addr) (d *doorman, number int) {
+	for until := time.Now().Add(placePatience); ; time.Sleep(placePause) {
+		d, number = s.test(cookie, client)
+		if d != nil || ctx.Err() != nil || time.Now().After(until) {
+			return d, number
+		}
+	}
 }
 
 // test finds the test that a cookie names, or begins a new one and numbers it. It
