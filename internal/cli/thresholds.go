@@ -98,13 +98,5 @@ func (t *thresholds) figure(r *result.Rate) float64 {
 	if t.rate.Unit == units.Packets {
 		return r.PPS
 	}
-	switch t.counted() {
-	case units.L1:
-		return r.L1Bps
-	case units.L2:
-		return r.L2Bps
-	case units.L3:
-		return r.L3Bps
-	}
-	return r.L4Bps
+	return t.counted().Of(r.L1Bps, r.L2Bps, r.L3Bps, r.L4Bps)
 }

@@ -98,17 +98,10 @@ func (t *Test) reached(share float64) bool {
 	return share >= kept
 }
 
-// at is a rate at a layer; l4 where none is named.
+// at is a rate at the layer of that name; at L4 where it is none's.
 func at(r *result.Rate, layer string) float64 {
-	switch layer {
-	case "l1":
-		return r.L1Bps
-	case "l2":
-		return r.L2Bps
-	case "l3":
-		return r.L3Bps
-	}
-	return r.L4Bps
+	l, _ := units.ParseLayer(layer)
+	return l.Of(r.L1Bps, r.L2Bps, r.L3Bps, r.L4Bps)
 }
 
 // quota is a control group's limit that stopped either end.

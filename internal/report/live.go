@@ -157,17 +157,10 @@ func (t *Text) rate(r *result.Rate, layer string) string {
 	return fmt.Sprintf("%.*f", t.scale.decimals, at(r, layer)/t.scale.divisor)
 }
 
-// at is a rate at the layer of that name.
+// at is a rate at the layer of that name; at L4 where it is none's.
 func at(r *result.Rate, layer string) float64 {
-	switch layer {
-	case "l1":
-		return r.L1Bps
-	case "l2":
-		return r.L2Bps
-	case "l3":
-		return r.L3Bps
-	}
-	return r.L4Bps
+	l, _ := units.ParseLayer(layer)
+	return l.Of(r.L1Bps, r.L2Bps, r.L3Bps, r.L4Bps)
 }
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }

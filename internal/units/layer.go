@@ -28,6 +28,11 @@ func ParseLayer(s string) (Layer, error) {
 	return 0, fmt.Errorf("%q is not a layer; write l1 (wire), l2 (frame with FCS), l3 (IP packet) or l4 (payload)", s)
 }
 
+// Of returns the layer's own of four figures, one for each; the zero Layer is L4.
+func (l Layer) Of(l1, l2, l3, l4 float64) float64 {
+	return [...]float64{l4, l1, l2, l3, l4}[l]
+}
+
 // Bytes of the wire and of headers, IEEE 802.3 and the RFC of each header.
 const (
 	WireBytes         = 7 + 1 + 12 // preamble, start delimiter, inter-frame gap

@@ -18,6 +18,14 @@ func TestLayer(t *testing.T) {
 	}
 }
 
+func TestFigureOfALayer(t *testing.T) {
+	for l, want := range []float64{4, 1, 2, 3, 4} {
+		if got := Layer(l).Of(1, 2, 3, 4); got != want {
+			t.Errorf("layer %d: %v, want %v", l, got, want)
+		}
+	}
+}
+
 // The smallest frames that hold linerate's probe header of 18 bytes.
 func TestSmallestProbeFrames(t *testing.T) {
 	for _, tt := range []struct {
