@@ -19,7 +19,7 @@ func (s *server) settle(ctx context.Context, failed error) error {
 		_, err := s.account(nil)
 		return errors.Join(failed, err)
 	}
-	s.Conn.Patience = iperf3.Patience{First: messagePatience, Whole: messagePatience}
+	s.Conn.Patience = iperf3.Patience{First: resultPatience, Whole: messagePatience}
 	if err := s.Conn.WriteState(iperf3.ExchangeResults); err != nil {
 		return controlError(err)
 	}
