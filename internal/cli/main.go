@@ -70,9 +70,13 @@ func Main(argv []string, stdio Stdio) int {
 		time.Sleep(mostToStop)
 		os.Exit(exitInterrupted)
 	})()
-	root := newRoot(stdio)
+	help := &tried{w: stdio.Out}
+	root := newRoot(stdio, help)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = help.err
+	}
 	if err == nil {
 		return exitDone
 	}
@@ -84,6 +88,21 @@ func Main(argv []string, stdio Stdio) int {
 		}
 	}
 	return exitStatus(err)
+}
+
+// tried is a writer that keeps why it first could not write: cobra prints a help and
+// does not look.
+type tried struct {
+	w   io.Writer
+	err error
+}
+
+func (t *tried) Write(b []byte) (int, error) {
+	n, err := t.w.Write(b)
+	if t.err == nil {
+		t.err = err
+	}
+	return n, err
 }
 
 // words are the command and its arguments. Under the name of the program that a
@@ -159,7 +178,8 @@ func oneLine(s string) string {
 	return strings.Join(lines, "; ")
 }
 
-func newRoot(stdio Stdio) *cobra.Command {
+// newRoot makes the commands. Those of cobra itself write to help.
+func newRoot(stdio Stdio, help io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "linerate",
 		Short:         "Measure networks: UDP at line rate by the kernel path and by raw paths, and TCP",
@@ -167,13 +187,13 @@ func newRoot(stdio Stdio) *cobra.Command {
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &plan.UsageError{Msg: fmt.Sprintf("there is no command %q: linerate --help lists them", args[0])}
+				return noCommand(args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetOut(stdio.Out)
+	root.SetOut(help)
 	root.SetErr(stdio.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return &plan.UsageError{Msg: err.Error()}
@@ -182,6 +202,7 @@ func newRoot(stdio Stdio) *cobra.Command {
 		newSearch(stdio), newSweep(stdio), newMTU(stdio), newReplay(stdio), newDoctor(stdio), newLab(stdio),
 		newIPerf3(stdio), newIPerf(stdio), newVersion(stdio))
 	addCompletion(root)
+	addHelp(root)
 	return root
 }
 
@@ -189,19 +210,41 @@ func newRoot(stdio Stdio) *cobra.Command {
 // know with its help and status 0.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	for _, cmd := range root.Commands() {
-		if cmd.Name() == "completion" {
-			cmd.Args = exactly(0, 0, "a shell: bash, zsh, fish or powershell")
-			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-		}
+	completion := find(root, "completion")
+	completion.Args = exactly(0, 0, "a shell: bash, zsh, fish or powershell")
+	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	for _, shell := range completion.Commands() {
+		shell.Args = exactly(0, 0, "no arguments")
 	}
+}
+
+// addHelp adds cobra's command, which would answer for a command that there is not
+// with the help of all and status 0.
+func addHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	find(root, "help").Args = func(_ *cobra.Command, args []string) error {
+		if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+			return noCommand(strings.Join(args, " "))
+		}
+		return nil
+	}
+}
+
+// find is a command that root has.
+func find(root *cobra.Command, name string) *cobra.Command {
+	all := root.Commands()
+	return all[slices.IndexFunc(all, func(c *cobra.Command) bool { return c.Name() == name })]
+}
+
+func noCommand(name string) error {
+	return &plan.UsageError{Msg: fmt.Sprintf("there is no command %q: linerate --help lists them", name)}
 }
 
 // exactly is cobra's positional check with a usage error of ours.
 func exactly(lo, hi int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < lo || len(args) > hi {
-			return &plan.UsageError{Msg: fmt.Sprintf("linerate %s takes %s, not %q", cmd.Name(), want, args)}
+			return &plan.UsageError{Msg: fmt.Sprintf("%s takes %s, not %q", cmd.CommandPath(), want, args)}
 		}
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"strings"
 	"sync"
@@ -112,26 +111,31 @@ func runServe(ctx context.Context, r plan.ServeRequest, c serve.Config, iperf2Po
 	if err != nil {
 		return plan.OpenError(err)
 	}
+	ctx, o.stop = context.WithCancel(ctx)
+	defer o.stop()
 	if iperf2Port == 0 {
-		return s.Serve(ctx)
+		return errors.Join(s.Serve(ctx), o.unprinted)
 	}
 	second, sockets, err := openIPerf2(ctx, c, iperf2Port, o)
 	if err != nil {
 		return fmt.Errorf("%w: --iperf2-port names another port for iperf 2, 0 none", err)
 	}
-	serving, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- second.Serve(serving, sockets, &iperf2Serving{s: o}) }()
+	go func() { ended <- second.Serve(ctx, sockets, &iperf2Serving{s: o}) }()
 	err = s.Serve(ctx)
-	stop()
-	return errors.Join(err, <-ended)
+	o.stop()
+	return errors.Join(err, <-ended, o.unprinted)
 }
 
 // serving shows what a server does: a line when a test begins, and its outcome.
+// Where that can't be written, it stops the server.
 type serving struct {
 	stdio         Stdio
 	json, verbose bool
-	mu            sync.Mutex // one report at a time
+	stop          context.CancelFunc
+
+	mu        sync.Mutex // one report at a time
+	unprinted error      // why the first line was not written
 }
 
 // Listening implements serve.Observer.
@@ -163,13 +167,22 @@ func (s *serving) Done(client netip.AddrPort, number int, rep *result.Report, er
 		fmt.Fprintf(s.stdio.Err, "linerate: test %d of %s broke off: %s\n", number, client.Addr().Unmap(), oneLine(err.Error()))
 	}
 	if s.json {
-		_ = report.JSON(s.stdio.Out, rep) // a closed pipe ends the program by SIGPIPE
+		s.printed(report.JSON(s.stdio.Out, rep))
 		return
 	}
 	options := terminal(s.stdio.Out)
 	options.Verbose = s.verbose
-	fmt.Fprintf(s.stdio.Out, "test %d of %s\n", number, client.Addr().Unmap())
-	_ = report.NewText(s.stdio.Out, options).Summary(rep)
+	_, err = fmt.Fprintf(s.stdio.Out, "test %d of %s\n", number, client.Addr().Unmap())
+	s.printed(err)
+	s.printed(report.NewText(s.stdio.Out, options).Summary(rep))
+}
+
+// printed takes what became of printing; with s.mu held.
+func (s *serving) printed(err error) {
+	if err != nil && s.unprinted == nil {
+		s.unprinted = err
+		s.stop()
+	}
 }
 
 // asText is a report as a person reads it who sees only text.
@@ -188,11 +201,12 @@ func asText(rep *result.Report) string {
 func (s *serving) say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var w io.Writer = s.stdio.Out
 	if s.json {
-		w = s.stdio.Err
+		fmt.Fprintf(s.stdio.Err, format+"\n", args...)
+		return
 	}
-	fmt.Fprintf(w, format+"\n", args...)
+	_, err := fmt.Fprintf(s.stdio.Out, format+"\n", args...)
+	s.printed(err)
 }
 
 // servedTest shows one test of a server. Of many at once the intervals would be
