@@ -113,6 +113,7 @@ func runTestIPerf2(cmd *cobra.Command, r plan.TestRequest, o testOptions, out *o
 		if p, err = plan.ResolveStreams(ctx, r); err != nil {
 			return err
 		}
+		options.IfIndex = p.IfIndex
 		err = session.IPerf2TCP(ctx, session.IPerf2TCPRequest{
 			IPerf2Options: options, Local: p.Local, Peer: p.Remote, Socket: p.Options, Patience: p.Patience, Pattern: p.Pattern,
 			Settings: iperf2.Settings{

@@ -34,6 +34,8 @@ func socketOf(l leg) (*result.Socket, error) {
 		return l.socket(), nil
 	case *receiving:
 		return l.socket()
+	case *iperf2Receiving:
+		return l.socket()
 	}
 	return nil, nil
 }
@@ -56,6 +58,32 @@ func (c *conductor) judge(d *result.Direction, from, to *result.Host) (*result.L
 	test := c.known(d, from, to)
 	d.Ledger = ledger.Settle(test)
 	return ledger.Limit(test, d.Ledger), reconcile(d.Receiver, d.Ledger)
+}
+
+// file puts the n directions of a test into its report, with what this host, the only
+// one that tells anything, counted, and how the test ended, which it returns.
+func (c *conductor) file(ways *[2]result.Direction, n int, here *result.Host, err error) error {
+	sends := c.role == "sender"
+	limit, unbalanced := c.judgeHere(&ways[0], sends, here)
+	if n > 1 {
+		back, unbalancedBack := c.judgeHere(&ways[1], !sends, ledger.Back(here))
+		limit, unbalanced = eitherWay(limit, back), errors.Join(unbalanced, unbalancedBack)
+		c.rep.Reverse = &ways[1]
+	}
+	c.rep.Sender, c.rep.Receiver, c.rep.Ledger, c.rep.Limit = ways[0].Sender, ways[0].Receiver, ways[0].Ledger, limit
+	c.rep.Hosts = []result.Host{*here}
+	if err = errors.Join(err, unbalanced); err != nil {
+		c.rep.Error = err.Error()
+	}
+	return err
+}
+
+// judgeHere judges a direction whose other end tells nothing of its host.
+func (c *conductor) judgeHere(d *result.Direction, sends bool, here *result.Host) (*result.Limit, error) {
+	if sends {
+		return c.judge(d, here, nil)
+	}
+	return c.judge(d, nil, here)
 }
 
 // disturbed adds to the report what made a direction no clean one.

@@ -59,6 +59,7 @@ func IPerf2(ctx context.Context, q IPerf2Request, o ServerObserver) error {
 		return err
 	}
 	p.Interval, p.PerFlow = q.Interval, p.Schedule.Flows > 1
+	q.IfIndex = p.Config.IfIndex
 	s := q.settings(p)
 	if s.Mode != iperf2.Forward && s.Flows > 1 {
 		return &plan.UsageError{Flag: "flows", Msg: "against iperf 2 over UDP there is one flow where the server sends, too"}

@@ -49,7 +49,7 @@ func newIPerf2TCP(s iperf2.Settings, direction string, opts IPerf2Options, serve
 		Protocol: "tcp", Peer: "iperf2", Direction: direction, Flows: max(s.Flows, 1), PayloadBytes: s.Size,
 		TOS: int(s.TOS), DurationS: s.Duration.Seconds(), Bytes: int64(s.Bytes), RateBps: float64(s.Rate),
 	}, nil)
-	c, err := newConductor(rep, o, iperf2Role(direction, server), 0)
+	c, err := newConductor(rep, o, iperf2Role(direction, server), opts.IfIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +147,7 @@ func (t *iperf2TCP) run(ctx context.Context) error {
 			ways[outAt].Receiver = acknowledged(t.out.conns, s)
 		}
 	}
-	t.file(&ways, len(legs), t.host(), err)
-	return err
+	return t.file(&ways, len(legs), t.host(), err)
 }
 
 // headed adds a header to an account.

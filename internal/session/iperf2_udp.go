@@ -23,6 +23,7 @@ type IPerf2Options struct {
 	Version  string        // of linerate
 	Interval time.Duration // between lines of the report; 0 for none
 	Window   int           // socket buffer asked for, in bytes; 0 for the kernel's
+	IfIndex  int           // of the interface that the test uses; 0 for none in particular
 	// MostRate and MostTime bound what a client may ask a server to send, in
 	// bit/s and by the clock; 0 for no bound.
 	MostRate uint64
@@ -65,7 +66,7 @@ func newIPerf2UDP(s iperf2.Settings, direction string, opts IPerf2Options, serve
 		Flows: max(s.Flows, 1), PayloadBytes: s.Size, TOS: int(s.TOS),
 		DurationS: s.Duration.Seconds(), Bytes: int64(s.Bytes), RateBps: float64(s.Rate),
 	}, nil)
-	c, err := newConductor(rep, o, iperf2Role(direction, server), 0)
+	c, err := newConductor(rep, o, iperf2Role(direction, server), opts.IfIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -156,17 +157,19 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 	err := t.conduct(running, legs...)
 
 	var ways [2]result.Direction
-	var here *result.Host
 	if t.in != nil {
-		way, unsettled := &ways[inAt], error(nil)
-		way.Receiver, unsettled = t.in.settle(func(iv result.Interval) { t.board.add(inAt, iv) })
-		t.answer(way.Receiver) // first, as the client has not long to wait
-		var unknown error
-		here, unknown = t.end(t.in, nil)
-		_, unbalanced := t.judge(way, nil, here)
-		err = errors.Join(err, unsettled, unknown, unbalanced)
+		var unsettled error
+		ways[inAt].Receiver, unsettled = t.in.settle(func(iv result.Interval) { t.board.add(inAt, iv) })
+		t.answer(ways[inAt].Receiver) // first, as the client has not long to wait
+		err = errors.Join(err, unsettled)
 		t.rep.Warnings = append(t.rep.Warnings, t.in.notes...)
 	}
+	first, second := orNil(t.in), orNil(t.out)
+	if t.role == "sender" {
+		first, second = second, first
+	}
+	here, unknown := t.end(first, second)
+	err = errors.Join(err, unknown)
 	t.board.end()
 	if t.out != nil {
 		ways[outAt].Sender = t.sent()
@@ -175,11 +178,7 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 			ways[outAt].Receiver, err = t.fetch(ctx)
 		}
 	}
-	if here == nil {
-		here = t.host()
-	}
-	t.file(&ways, len(legs), here, err)
-	return err
+	return t.file(&ways, len(legs), here, err)
 }
 
 // sent is what left, of each flow, too.
@@ -231,19 +230,6 @@ func orNil[T any, P interface {
 		return nil
 	}
 	return p
-}
-
-// file puts the directions of a test into its report, what this host counted, and how
-// it ended.
-func (c *conductor) file(ways *[2]result.Direction, n int, here *result.Host, err error) {
-	c.rep.Sender, c.rep.Receiver, c.rep.Ledger = ways[0].Sender, ways[0].Receiver, ways[0].Ledger
-	if n > 1 {
-		c.rep.Reverse = &ways[1]
-	}
-	c.rep.Hosts = []result.Host{*here}
-	if err != nil {
-		c.rep.Error = err.Error()
-	}
 }
 
 // fetch waits for what the other end says that it received; that it does not say
