@@ -49,6 +49,17 @@ func shortReport() *result.Report {
 	return r
 }
 
+// slowReport is of a test over TCP that got less than the rate asked for.
+func slowReport() *result.Report {
+	return &result.Report{
+		Config: &result.Config{Protocol: "tcp", Peer: "linerate", Direction: "forward", RateBps: 40e6, Layer: "l4"},
+		Sender: &result.Sender{
+			PayloadBytes: 500_000, Seconds: 1, Rate: &result.Rate{L4Bps: 4e6}, SentTCP: &result.SentTCP{ShortfallBytes: ptr(uint64(4_500_000))},
+		},
+		Receiver: &result.Receiver{PayloadBytes: 500_000, Seconds: 1, Rate: &result.Rate{L4Bps: 4e6}},
+	}
+}
+
 // maxReport is of an unpaced sender over a mix of sizes.
 func maxReport() *result.Report {
 	r := sendReport()

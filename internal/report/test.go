@@ -26,6 +26,9 @@ func (o Options) directions(b *strings.Builder, r *result.Report) {
 	}
 	if r.Config.Protocol == "tcp" {
 		o.tcpTable(b, all)
+		for _, d := range all {
+			o.shortfall(b, r.Config, d)
+		}
 		return
 	}
 	o.udpTable(b, all)
@@ -126,6 +129,13 @@ func (o Options) pacing(c *result.Config, s *result.Sender) []string {
 		parts = append(parts, count(s.LatePackets, "packet")+" left late")
 	}
 	return parts
+}
+
+// shortfall says what of a rate over TCP was given up.
+func (o Options) shortfall(b *strings.Builder, c *result.Config, d direction) {
+	if s := d.Sender; s != nil && s.SentTCP != nil && s.ShortfallBytes != nil && *s.ShortfallBytes > 0 {
+		o.line(b, " · ", nonEmpty(d.name, achieved(c, s.Rate), o.paint(yellow, units.FormatBytes(*s.ShortfallBytes)+" given up"))...)
+	}
 }
 
 // tcpTable has in place of loss what TCP did about it.

@@ -36,6 +36,8 @@ func TestTextAgreesWithJSON(t *testing.T) {
 		{sendReport(), `\n +1 s +\d+ +[\d.]+ +([\d.]+)`, "intervals.0.sender.rate.l1_bps", 1e6, 1e-5},
 		{shortReport(), `(\d+) packets were given up`, "sender.shortfall", 1, 0},
 		{shortReport(), `achieved ([\d.]+) Mbit/s`, "sender.rate.l4_bps", 1e6, 5e-4},
+		{slowReport(), `([\d.]+) MB given up`, "sender.shortfall_bytes", 1e6, 0},
+		{slowReport(), `achieved ([\d.]+) Mbit/s`, "sender.rate.l4_bps", 1e6, 0},
 		{shortReport(), `refused a packet (\d+) times`, "sender.refused", 1, 0},
 		{shortReport(), `(\d+) packets left late`, "sender.late_packets", 1, 0},
 		{shortReport(), `sender (\d+) %`, "hosts.0.cpu.process", 0.01, 0.01},

@@ -29,7 +29,8 @@ type SentTCP struct {
 	BusyNS          *int64   `json:"busy_ns,omitempty"`
 	RwndLimitedNS   *int64   `json:"rwnd_limited_ns,omitempty"`
 	SndbufLimitedNS *int64   `json:"sndbuf_limited_ns,omitempty"`
-	ConnectNS       *int64   `json:"connect_ns,omitempty"` // handshake; of several streams the longest
+	ConnectNS       *int64   `json:"connect_ns,omitempty"`      // handshake; of several streams the longest
+	ShortfallBytes  *uint64  `json:"shortfall_bytes,omitempty"` // due by the rate and given up; in the total alone, absent without a rate
 }
 
 // RTT is of the smoothed round-trip times seen at the ends of intervals, in ns.

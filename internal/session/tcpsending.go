@@ -112,6 +112,7 @@ type tcpSending struct {
 	facts   []tcpFacts
 	connect time.Duration // the longest handshake; 0 if the peer made the connections
 	ends    bool          // end the streams behind the last byte, so that the receiver knows it has all
+	spared  uint64        // bytes of the shortfall that no total holds
 }
 
 // A tcpTask is what the streams of a test are to send.
@@ -153,8 +154,19 @@ func (s *tcpSending) run(ctx context.Context, show func(result.Interval)) error 
 
 func (s *tcpSending) sentBy(i int) uint64 { return s.senders[i].Sent() }
 
+// shortfall is the bytes that were due by the rate of all streams and given up.
+func (s *tcpSending) shortfall() (sum uint64) {
+	for _, one := range s.senders {
+		sum += one.Shortfall()
+	}
+	return sum
+}
+
 // tick shows what left since the last one.
 func (s *tcpSending) tick(at time.Duration, omitted bool, show func(result.Interval)) {
+	if omitted {
+		s.spared = s.shortfall()
+	}
 	start := s.lastAt
 	bytes, sum, length := s.since(at, s.sentBy)
 	if s.interval == 0 || !omitted && sum == 0 && length < s.interval/10 {
@@ -205,6 +217,11 @@ func (s *tcpSending) sent() *result.Sender {
 	if s.connect > 0 {
 		ns := s.connect.Nanoseconds()
 		r.ConnectNS = &ns
+	}
+	if s.task.rate > 0 {
+		n := s.shortfall()
+		n -= min(n, s.spared)
+		r.ShortfallBytes = &n
 	}
 	if len(r.Flows) == 1 {
 		r.Flows = nil
