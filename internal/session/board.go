@@ -60,6 +60,26 @@ func (b *board) show(n int) {
 	b.shown += n
 }
 
+// settled has the rows that wait say that nothing came where their receiver, which
+// has told all, told nothing: its clock may put the last packets before them.
+func (b *board) settled() {
+	for i := range b.rows {
+		iv := &b.rows[i].Interval
+		iv.Receiver = orNothing(iv, iv.Sender, iv.Receiver)
+		if back := iv.Reverse; back != nil {
+			back.Receiver = orNothing(iv, back.Sender, back.Receiver)
+		}
+	}
+}
+
+// orNothing is what a receiver of packets told of an interval, or that nothing came.
+func orNothing(iv *result.Interval, s *result.SenderInterval, r *result.ReceiverInterval) *result.ReceiverInterval {
+	if r != nil || s == nil || s.IntervalSent == nil {
+		return r
+	}
+	return &result.ReceiverInterval{Seconds: iv.EndS - iv.StartS, IntervalArrived: &result.IntervalArrived{}}
+}
+
 // end shows what is left.
 func (b *board) end() { b.show(len(b.rows)) }
 

@@ -150,6 +150,9 @@ func (c *client) report(theirs *iperf3.Results) error {
 		c.news.put(iv)
 	}
 	c.showNews()
+	if theirs != nil && !c.stock() {
+		c.conduct.board.settled()
+	}
 	c.conduct.board.end()
 	if len(c.rep.Hosts) > 1 {
 		other = &c.rep.Hosts[1]
