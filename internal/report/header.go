@@ -10,12 +10,13 @@ import (
 )
 
 // header prints what is about to be sent or counted.
-func (o Options) header(b *strings.Builder, c *result.Config) {
+func (o Options) header(b *strings.Builder, r *result.Report) {
+	c := r.Config
 	if c == nil {
 		return
 	}
 	if c.Peer != "" && c.Peer != "none" {
-		o.coordinated(b, c)
+		o.coordinated(b, c, r.Command == "serve")
 	} else if c.Protocol == "tcp" && c.Source != "" {
 		o.line(b, " · ", nonEmpty("tcp to "+c.Destination+" from "+c.Source+by("", c.Interface), several(c.Flows, "%d streams"), congestion(c))...)
 	} else if c.Path == "" {
@@ -49,9 +50,16 @@ func (o Options) header(b *strings.Builder, c *result.Config) {
 	}
 }
 
-// coordinated prints what a test of both ends is to be.
-func (o Options) coordinated(b *strings.Builder, c *result.Config) {
-	direction := map[string]string{"forward": " to ", "reverse": " from ", "bidir": " to and from "}[c.Direction]
+// coordinated prints what a test of both ends is to be, to its client or its server.
+func (o Options) coordinated(b *strings.Builder, c *result.Config, server bool) {
+	direction := " to and from "
+	switch {
+	case c.Direction == "bidir":
+	case server == (c.Direction == "reverse"):
+		direction = " to "
+	default:
+		direction = " from "
+	}
 	size := frames(c)
 	rate := asked(c)
 	if c.Protocol == "tcp" {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 
 	"linerate/internal/result"
@@ -27,6 +28,21 @@ func TestAskedAndAchieved(t *testing.T) {
 		}
 		if got := achieved(&tt.config, nil); got != "" {
 			t.Errorf("achieved without a rate: %q, want nothing", got)
+		}
+	}
+}
+
+// A server sends where its client says reverse.
+func TestHeaderSaysWhichWay(t *testing.T) {
+	for _, tt := range []struct{ command, direction, want string }{
+		{"test", "forward", "udp to "}, {"test", "reverse", "udp from "}, {"test", "bidir", "udp to and from "},
+		{"serve", "forward", "udp from "}, {"serve", "reverse", "udp to "}, {"serve", "bidir", "udp to and from "},
+	} {
+		var b strings.Builder
+		c := result.Config{Protocol: "udp", Peer: "iperf3", Direction: tt.direction, Destination: "10.0.0.1:2"}
+		Options{}.header(&b, &result.Report{Command: tt.command, Config: &c})
+		if !strings.HasPrefix(b.String(), tt.want+"10.0.0.1:2") {
+			t.Errorf("%s %s: %q, want %q first", tt.command, tt.direction, b.String(), tt.want)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func HTML(w io.Writer, r *result.Report) error {
 	var text, object strings.Builder
 	options := Options{Verbose: true}
 	if r.Config != nil {
-		options.header(&text, r.Config)
+		options.header(&text, r)
 		text.WriteByte('\n')
 	}
 	switch {

@@ -36,7 +36,7 @@ func (t *Text) Header(r *result.Report) error {
 	if r.Replay != nil {
 		t.o.replay(&b, r.Config, r.Replay)
 	} else {
-		t.o.header(&b, r.Config)
+		t.o.header(&b, r)
 	}
 	return t.flush(&b)
 }

@@ -37,6 +37,7 @@ func (s *server) planUDP(ctx context.Context) (func(context.Context) error, erro
 		}
 		config := trial.Report
 		config.Protocol, config.Peer, config.Direction, config.RX = "udp", s.rep.Config.Peer, s.rep.Config.Direction, s.rep.Config.RX
+		config.Destination = s.rep.Config.Destination // the ports of its streams are not known yet
 		s.rep.Config = &config
 		s.rep.Warnings = append(s.rep.Warnings, trial.Warnings...)
 	}
