@@ -13,7 +13,7 @@ type Test struct {
 	Sender                   *result.Sender
 	Receiver                 *result.Receiver
 	SenderHost, ReceiverHost *result.Host
-	Probes                   uint64 // for round trips, beside the load, each way
+	Probes                   uint64 // for round trips, and requests, beside the load, each way
 }
 
 // Back is a host as the second direction of --bidir has to do with it; nil if it is

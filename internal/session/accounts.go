@@ -49,6 +49,9 @@ func (c *conductor) known(d *result.Direction, from, to *result.Host) ledger.Tes
 	if c.rep.RTTNS != nil {
 		test.Probes = c.rep.RTTNS.Sent
 	}
+	if c.rep.BounceNS != nil {
+		test.Probes += c.rep.BounceNS.Tried
+	}
 	return test
 }
 
