@@ -106,9 +106,9 @@ func TestIPerf2ClientOfStockUDPServer(t *testing.T) {
 		q     plan.SendRequest
 		flows int
 	}
-	var tests []test // of no more packets than the server's buffer holds, however slow it is
+	var tests []test // of no more packets than the server's buffer holds, however slow it is: of xdp a page each
 	for _, p := range gen.Names() {
-		tests = append(tests, test{"path " + p, plan.SendRequest{Path: p, Payload: 1470, Count: 90}, 1})
+		tests = append(tests, test{"path " + p, plan.SendRequest{Path: p, Payload: 1470, Count: 40}, 1})
 	}
 	for _, size := range []int{18, 76, 128} {
 		tests = append(tests, test{fmt.Sprintf("%d bytes", size), plan.SendRequest{Path: "udp", Payload: size, Count: 90}, 1})
@@ -185,7 +185,7 @@ func TestIPerf2ClientOfStockUDPServerBothWays(t *testing.T) {
 	} {
 		t.Run([]string{"forward", "-R", "--full-duplex", "-d", "-r"}[c.mode], func(t *testing.T) {
 			end := stockServer(t, l, "-u")
-			reports := testIPerf2(t, l, IPerf2Request{Mode: c.mode,
+			reports := testIPerf2(t, l, IPerf2Request{Mode: c.mode, IPerf2Options: IPerf2Options{Interval: 50 * time.Millisecond},
 				Send: plan.SendRequest{Path: "udp", Payload: 1000, Rate: mustRate(t, "4M"), Duration: 200 * time.Millisecond}})
 			out := end()
 			if len(reports) != c.reports {
@@ -194,6 +194,20 @@ func TestIPerf2ClientOfStockUDPServerBothWays(t *testing.T) {
 			came := reports[len(reports)-1].Receiver
 			if c.both {
 				came = reports[0].Reverse.Receiver
+			}
+			var rows uint64
+			for _, iv := range reports[len(reports)-1].Intervals {
+				switch {
+				case c.both && iv.Receiver != nil:
+					t.Errorf("a row has what came as what went: %+v", iv.Receiver)
+				case iv.Reverse != nil && iv.Reverse.Receiver != nil:
+					rows += iv.Reverse.Receiver.Packets
+				case iv.Receiver != nil:
+					rows += iv.Receiver.Packets
+				}
+			}
+			if rows != came.Packets {
+				t.Errorf("%d packets came, %d by the rows", came.Packets, rows)
 			}
 			// The server counts its FIN, and once more.
 			sent := numbers(t, prints, out)[0] - 2

@@ -158,8 +158,12 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 
 	var ways [2]result.Direction
 	if t.in != nil {
+		show := func(iv result.Interval) { t.board.add(inAt, iv) }
+		if inAt == 1 {
+			show = turn(show)
+		}
 		var unsettled error
-		ways[inAt].Receiver, unsettled = t.in.settle(func(iv result.Interval) { t.board.add(inAt, iv) })
+		ways[inAt].Receiver, unsettled = t.in.settle(show)
 		t.answer(ways[inAt].Receiver) // first, as the client has not long to wait
 		err = errors.Join(err, unsettled)
 		t.rep.Warnings = append(t.rep.Warnings, t.in.notes...)
