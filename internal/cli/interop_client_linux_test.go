@@ -96,6 +96,40 @@ func TestClientOfStockServer(t *testing.T) {
 	}
 }
 
+// A stock server leaves out of -R what it sent in omitted seconds of its own: both
+// ends' accounts are of the client's, as a whole and by streams.
+func TestOmitOfStockSender(t *testing.T) {
+	s := meet(t, lab.Config{})
+	server := s.serve("iperf3 -s -1")
+	ours := s.client(0, "linerate test 10.77.0.2 --json -R -P 2 -O 1 -t 1 -b 4M").ours()
+	server.exit(0)
+	d := first(ours)
+	sent, _, _ := s.whole("reverse", d)
+	s.equal("bytes sent", sent*1472, d.Sender.PayloadBytes)
+	s.equal("bytes received, and in the rows", d.Receiver.PayloadBytes, rowBytes(ours))
+	var flows uint64
+	for i := range d.Receiver.Flows {
+		one, _, _ := s.whole("a stream", result.Direction{Sender: &d.Sender.Flows[i], Receiver: &d.Receiver.Flows[i]})
+		flows += one
+	}
+	s.equal("all streams", sent, flows)
+}
+
+// rowBytes is what came by the rows of a report, of the only direction in which
+// anything comes to this end.
+func rowBytes(r *result.Report) (bytes uint64) {
+	for _, iv := range r.Intervals {
+		receiver := iv.Receiver
+		if receiver == nil && iv.Reverse != nil {
+			receiver = iv.Reverse.Receiver
+		}
+		if receiver != nil && !iv.Omitted {
+			bytes += receiver.PayloadBytes
+		}
+	}
+	return bytes
+}
+
 // overflown is what the receiving socket of a busy machine had no room for.
 func overflown(l *result.Ledger) (packets uint64) {
 	for _, stage := range l.Lost {

@@ -67,6 +67,7 @@ func TestTCPClientOfStockServer(t *testing.T) {
 					sent = theirs.SumSentBidirReverse
 				}
 				s.equal("sent there", sent.Bytes, d.Sender.PayloadBytes)
+				s.equal("received, and in the rows", d.Receiver.PayloadBytes, rowBytes(ours))
 				if d.Receiver.PayloadBytes == 0 || d.Receiver.PayloadBytes > d.Sender.PayloadBytes+omitSlack {
 					t.Errorf("%d bytes arrived of %d", d.Receiver.PayloadBytes, d.Sender.PayloadBytes)
 				}

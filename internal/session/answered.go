@@ -128,6 +128,9 @@ func (s *server) stockClient(forward, reverse *result.Direction, theirs *iperf3.
 	overTCP := !s.Params.UDP
 	if in > 0 {
 		forward.Sender = stockSender(theirs.Streams[:in], overTCP, theirs.SenderHasRetransmits == 1)
+		if r, ok := s.in.(*receiving); ok {
+			r.alike(forward, s.Params.Len)
+		}
 	}
 	if overTCP && in < len(theirs.Streams) {
 		reverse.Receiver = stockTCPReceiver(theirs.Streams[in:])
@@ -165,6 +168,7 @@ func (s *server) accountIn(d *result.Direction, here *result.Host) error {
 		s.rep.Warnings = append(s.rep.Warnings, in.notes...)
 		return errors.Join(unsettled, unbalanced)
 	case *tcpReceiving:
+		in.lastInterval(func(iv result.Interval) { s.conduct.board.add(0, iv) })
 		d.Receiver = in.received()
 	}
 	return nil

@@ -216,8 +216,10 @@ func (c *client) reportIn(d *result.Direction, theirs []iperf3.StreamResult, all
 		c.rep.Warnings = append(c.rep.Warnings, in.notes...)
 		if d.Sender == nil && len(theirs) > 0 {
 			d.Sender = stockSender(theirs, false, false)
+			in.alike(d, c.plan.Params.Len)
 		}
 	case *tcpReceiving:
+		in.lastInterval(show)
 		d.Receiver = in.received()
 		if d.Sender == nil && len(theirs) > 0 {
 			d.Sender = stockSender(theirs, true, all.SenderHasRetransmits == 1)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -155,24 +154,6 @@ func (r *receiving) totals() track.Totals {
 		t.Counts.Add(f.Counts)
 	}
 	return t
-}
-
-// streams are the counts of the streams of a coordinated test, in their order.
-func (r *receiving) streams() []track.FlowTotal {
-	totals := make([]track.FlowTotal, len(r.plan.Streams))
-	for _, f := range r.tracker.FlowTotals() {
-		i := int(f.Number)
-		if r.plan.Warmup && !r.omitted.over {
-			i -= len(totals)
-		}
-		if r.plan.Track.Format != probe.Native {
-			i = slices.Index(r.plan.Streams, f.From)
-		}
-		if i >= 0 && i < len(totals) {
-			totals[i] = f
-		}
-	}
-	return totals
 }
 
 // between is what came between two counts.

@@ -2,9 +2,11 @@ package session
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"linerate/internal/iperf3"
+	"linerate/internal/probe"
 	"linerate/internal/result"
 	"linerate/internal/tcp"
 	"linerate/rx/track"
@@ -60,6 +62,30 @@ func (r *receiving) results(first int) []iperf3.StreamResult {
 		all = append(all, s)
 	}
 	return all
+}
+
+// streams are the counts of the streams of a coordinated test, in their order.
+func (r *receiving) streams() []track.FlowTotal {
+	totals := make([]track.FlowTotal, len(r.plan.Streams))
+	for _, f := range r.tracker.FlowTotals() {
+		if i := r.streamOf(f.Number, f.From); i >= 0 && i < len(totals) {
+			totals[i] = f
+		}
+	}
+	return totals
+}
+
+// streamOf is the place of a flow among the streams; out of their range for one that
+// is none of them.
+func (r *receiving) streamOf(number uint16, from probe.Source) int {
+	i := int(number)
+	if r.plan.Warmup && !r.omitted.over {
+		i -= len(r.plan.Streams)
+	}
+	if r.plan.Track.Format != probe.Native {
+		i = slices.Index(r.plan.Streams, from)
+	}
+	return i
 }
 
 func (s *tcpSending) results(first int) []iperf3.StreamResult {

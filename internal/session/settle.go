@@ -19,7 +19,7 @@ func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, error)
 	}
 	stack, last := r.stack(), r.tracker.Totals()
 	res, err := r.tracker.Finish(readClock().beside(r.tracker.End()))
-	r.leaveOut(&res.Summary)
+	r.leaveOut(&res.Summary, r.omitted.flows...)
 	total := r.received(&res.Summary, stack)
 	total.Foreign = res.Foreign
 	if r.plan.Histogram && total.DelayNS != nil {
@@ -34,6 +34,9 @@ func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, error)
 	r.flowsSeen = len(res.Flows)
 	if len(res.Flows) > 1 {
 		for _, f := range res.Flows {
+			if i := r.streamOf(f.Number, f.From); i >= 0 && i < len(r.omitted.flows) && !r.plan.Warmup {
+				r.leaveOut(&f.Summary, r.omitted.flows[i])
+			}
 			one := r.received(&f.Summary, stack)
 			one.Flow = &f.Number
 			total.Flows = append(total.Flows, *one)
@@ -60,12 +63,13 @@ func (r *receiving) settle(show func(result.Interval)) (*result.Receiver, error)
 	return total, err
 }
 
-// leaveOut takes from a total what came in the seconds that no total holds.
-func (r *receiving) leaveOut(s *track.Summary) {
+// leaveOut takes from a total what came of its flows in the seconds that no total
+// holds.
+func (r *receiving) leaveOut(s *track.Summary, flows ...track.FlowTotal) {
 	if !r.omitted.over {
 		return
 	}
-	for _, f := range r.omitted.flows {
+	for _, f := range flows {
 		s.Packets -= f.Packets
 		s.PayloadBytes -= f.PayloadBytes
 		s.Unique -= f.Unique
@@ -80,6 +84,24 @@ func (r *receiving) leaveOut(s *track.Summary) {
 	if s.Sent != nil {
 		sent := s.Unique + s.Lost
 		s.Sent = &sent
+	}
+}
+
+// alike has a stock sender's account leave out what this end's does, in datagrams of
+// so many bytes: by its own clock it left out others.
+func (r *receiving) alike(d *result.Direction, size int) {
+	if !r.omitted.over || d.Receiver.LossIsLowerBound {
+		return
+	}
+	one := func(s *result.Sender, r *result.Receiver) {
+		s.Packets, s.Seconds = r.Unique+r.Lost, r.Seconds
+		s.PayloadBytes = s.Packets * uint64(size)
+	}
+	one(d.Sender, d.Receiver)
+	if len(d.Sender.Flows) == len(d.Receiver.Flows) {
+		for i := range d.Sender.Flows {
+			one(&d.Sender.Flows[i], &d.Receiver.Flows[i])
+		}
 	}
 }
 

@@ -116,6 +116,11 @@ func (r *tcpReceiving) drain(patience time.Duration) error {
 	return err
 }
 
+// lastInterval shows what drain brought, if anything.
+func (r *tcpReceiving) lastInterval(show func(result.Interval)) {
+	r.tick(max(r.span(), r.lastAt), false, show)
+}
+
 // errSilent says that a stream went silent before it ended.
 var errSilent = errors.New("silent")
 
