@@ -144,9 +144,8 @@ func (s *Server) receive(ctx context.Context, conn *net.TCPConn, arrival int, st
 	case number > 0:
 		s.pending.remove(conn)
 		rep, err := s.answer(ctx, conn, control, d, number)
-		last := s.end(cookie)
 		s.o.Done(client, number, rep, err)
-		if last {
+		if last := s.end(cookie); last {
 			stop()
 		}
 		_ = control.HangUp(hangUpPatience)
