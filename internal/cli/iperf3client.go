@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"linerate/internal/iperf3"
@@ -51,9 +49,8 @@ func iperf3Error(err error) string {
 	}
 	msg := oneLine(err.Error())
 	var peer *plan.PeerError
-	var errno syscall.Errno
-	var name *net.DNSError
-	if errors.As(err, &peer) && errors.As(err, &errno) || errors.As(err, &name) {
+	var refused *iperf3.Error
+	if errors.As(err, &peer) && !errors.As(err, &refused) {
 		return "unable to connect to server: " + msg
 	}
 	return msg
@@ -70,7 +67,7 @@ func (a *iperf3Args) runTest(ctx context.Context, out *iperf3Output) (*result.Re
 	}
 	out.facts.Cookie = p.Cookie.String()
 	if p.Interval = a.interval; a.interval == 0 {
-		p.Interval = a.duration + a.omit + 24*time.Hour // one row, at the end
+		p.Interval = 24 * time.Hour // the longest: one row, at the end
 	}
 	if !a.json {
 		if err := out.text.Program(); err != nil {

@@ -90,6 +90,17 @@ func (l *lane) halves(iv *result.Interval) (*result.SenderInterval, *result.Rece
 	return iv.Reverse.Sender, iv.Reverse.Receiver
 }
 
+// seen says whether this end had a part in an interval: of a test's last, only the
+// other end may have.
+func (f *IPerf3) seen(r *result.Report, iv *result.Interval) bool {
+	for _, l := range f.lanes(r) {
+		if sent, received := l.halves(iv); l.sends && sent != nil || !l.sends && received != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // started is when a test began by the wall clock, in UTC.
 func started(r *result.Report) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, r.Started)

@@ -25,7 +25,9 @@ func IPerf3JSON(w io.Writer, r *result.Report, f *IPerf3) error {
 	}
 	if r.Config != nil {
 		for i := range r.Intervals {
-			tree.Intervals = append(tree.Intervals, f.jsonInterval(r, &r.Intervals[i]))
+			if f.seen(r, &r.Intervals[i]) {
+				tree.Intervals = append(tree.Intervals, f.jsonInterval(r, &r.Intervals[i]))
+			}
 		}
 		tree.End = f.jsonEnd(r)
 	}
@@ -45,6 +47,9 @@ func IPerf3StreamStart(w io.Writer, r *result.Report, f *IPerf3) error {
 
 // IPerf3StreamInterval prints one interval as a line of iperf3's --json-stream.
 func IPerf3StreamInterval(w io.Writer, r *result.Report, f *IPerf3, iv *result.Interval) error {
+	if !f.seen(r, iv) {
+		return nil
+	}
 	return event(w, "interval", f.jsonInterval(r, iv))
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -195,6 +196,36 @@ func TestIPerf3JSONOfAServersOutput(t *testing.T) {
 	}
 	if diff := cmp.Diff(keysOf(t, f.ServerJSON), keysOf(t, tree.Server)); diff != "" {
 		t.Errorf("the server's output (-its own +ours):\n%s", diff)
+	}
+}
+
+// The other end of a linerate test may have had a part in an interval more.
+func TestIPerf3LeavesOutWhatTheOtherEndSaw(t *testing.T) {
+	r := &result.Report{
+		Config:  &result.Config{Protocol: "tcp", Peer: "linerate", Direction: "forward", Flows: 1},
+		Streams: []result.Stream{{ID: 1, Local: "10.0.0.1:1", Remote: "10.0.0.2:2", Sender: true}},
+		Intervals: []result.Interval{
+			{EndS: 1, Sender: &result.SenderInterval{PayloadBytes: 5, Seconds: 1}},
+			{StartS: 1, EndS: 1.1, Receiver: &result.ReceiverInterval{PayloadBytes: 5, Seconds: 0.1}},
+		},
+	}
+	f := sampled{protocol: "tcp", direction: "forward", parallel: 1}.facts(false)
+	var text, object, stream bytes.Buffer
+	rows := NewIPerf3Text(&text, IPerf3Style{}, f)
+	for i := range r.Intervals {
+		if err := errors.Join(rows.Interval(r, &r.Intervals[i]), IPerf3StreamInterval(&stream, r, f, &r.Intervals[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := IPerf3JSON(&object, r, f); err != nil {
+		t.Fatal(err)
+	}
+	var tree struct{ Intervals []any }
+	if err := json.Unmarshal(object.Bytes(), &tree); err != nil {
+		t.Fatal(err)
+	}
+	if text, lines := strings.Count(text.String(), " sec "), strings.Count(stream.String(), "\n"); text != 1 || lines != 1 || len(tree.Intervals) != 1 {
+		t.Errorf("%d rows of text, %d lines, %d intervals, want one each", text, lines, len(tree.Intervals))
 	}
 }
 

@@ -147,6 +147,9 @@ func (f *IPerf3) goal(r *result.Report) string {
 
 // Interval prints the rows of an interval, and the table's head above the first.
 func (t *IPerf3Text) Interval(r *result.Report, iv *result.Interval) error {
+	if !t.f.seen(r, iv) {
+		return nil
+	}
 	e := t.emitter()
 	switch {
 	case !t.headed:
