@@ -26,9 +26,9 @@ func (w *ranges) apply(cmd *cobra.Command, r *plan.TestRequest, args []string) e
 	} else if r.Dsts.N == 0 {
 		return &plan.UsageError{Msg: fmt.Sprintf("linerate %s takes one HOST[:PORT], or --dst", cmd.Name())}
 	}
-	for _, name := range []string{"src", "dst", "sport", "dport"} {
-		if r.TCP && cmd.Flags().Changed(name) {
-			return &plan.UsageError{Flag: name, Msg: "contradicts --tcp: is for UDP"}
+	if r.TCP {
+		if err := onlyUDP(cmd, "src", "dst", "sport", "dport"); err != nil {
+			return err
 		}
 	}
 	if w.sport.N > 0 {
@@ -46,13 +46,8 @@ func (w *ranges) apply(cmd *cobra.Command, r *plan.TestRequest, args []string) e
 	return nil
 }
 
-// checkFilter refuses filters that other arguments contradict.
-func checkFilter(cmd *cobra.Command, r *plan.RecvRequest, tcp bool) error {
-	for _, name := range []string{"from", "filter"} {
-		if tcp && cmd.Flags().Changed(name) {
-			return &plan.UsageError{Flag: name, Msg: "contradicts --tcp: is for UDP"}
-		}
-	}
+// checkFilter refuses a filter that other arguments contradict.
+func checkFilter(cmd *cobra.Command, r *plan.RecvRequest) error {
 	if r.Filter.DstPorts.N > 0 && cmd.Flags().Changed("port") {
 		return &plan.UsageError{Flag: "filter", Msg: "dport contradicts --port: give one of them"}
 	}

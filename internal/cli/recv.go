@@ -41,16 +41,20 @@ Paths by which frames are counted:
 			if len(args) == 1 {
 				r.Addr = args[0]
 			}
-			if err := checkFilter(cmd, &r, overTCP); err != nil {
-				return err
-			}
 			if overTCP {
+				if err := onlyUDP(cmd, "rx", "count", "silence", "drain", "from", "filter", "format", "histogram",
+					"threads", "cpu", "realtime", "reflect"); err != nil {
+					return err
+				}
 				if !cmd.Flags().Changed("window") {
 					r.Window = 0
 				}
 				return runRecvTCP(cmd.Context(), r, streams, interval, fail, &out)
 			}
 			if err := onlyTCP(cmd, "flows"); err != nil {
+				return err
+			}
+			if err := checkFilter(cmd, &r); err != nil {
 				return err
 			}
 			return runRecv(cmd.Context(), r, interval, fail, &out)

@@ -41,6 +41,9 @@ func newSend(stdio Stdio) *cobra.Command {
 				return err
 			}
 			if r.TCP {
+				if err := onlyUDP(cmd, "format"); err != nil {
+					return err
+				}
 				ofTCP(cmd, &r)
 				return runSendTCP(cmd.Context(), r, interval, &out)
 			}
@@ -121,9 +124,18 @@ func tcpFlags(f *pflag.FlagSet, r *plan.TestRequest) {
 
 // onlyTCP refuses flags that mean nothing to UDP.
 func onlyTCP(cmd *cobra.Command, names ...string) error {
+	return onlyFor("--tcp", cmd, names)
+}
+
+// onlyUDP refuses flags that mean nothing to TCP.
+func onlyUDP(cmd *cobra.Command, names ...string) error {
+	return onlyFor("UDP, which --tcp is not", cmd, names)
+}
+
+func onlyFor(what string, cmd *cobra.Command, names []string) error {
 	for _, name := range names {
 		if cmd.Flags().Changed(name) {
-			return &plan.UsageError{Flag: name, Msg: "is for --tcp"}
+			return &plan.UsageError{Flag: name, Msg: "is for " + what}
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func (r *TestRequest) check() error {
 	for flag, set := range map[string]bool{
 		"count": r.Count != 0, "frame": r.Frame != 0, "imix": len(r.IMIX.Frames) != 0, "burst": r.Burst != 0,
 		"src-mac": r.SrcMAC != nil, "dst-mac": r.DstMAC != nil, "vlan": r.VLAN != nil,
-		"ramp": r.Ramp != nil, "profile": r.Profile != nil, "smooth": r.Smooth, "isochronous": r.Isochronous != nil,
+		"ramp": r.Ramp != nil, "profile": r.Profile != nil, "smooth": r.Smooth, "isochronous": r.Isochronous != nil, "no-gso": r.NoGSO,
 		"path": r.Path != "" && r.Path != auto, "rx": r.RX != "" && r.RX != auto,
 	} {
 		if set {
