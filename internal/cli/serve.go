@@ -114,7 +114,8 @@ func runServe(ctx context.Context, r plan.ServeRequest, c serve.Config, iperf2Po
 	ctx, o.stop = context.WithCancel(ctx)
 	defer o.stop()
 	if iperf2Port == 0 {
-		return errors.Join(s.Serve(ctx), o.unprinted)
+		err = s.Serve(ctx)
+		return errors.Join(err, o.unprinted)
 	}
 	second, sockets, err := openIPerf2(ctx, c, iperf2Port, o)
 	if err != nil {
@@ -124,7 +125,8 @@ func runServe(ctx context.Context, r plan.ServeRequest, c serve.Config, iperf2Po
 	go func() { ended <- second.Serve(ctx, sockets, &iperf2Serving{s: o}) }()
 	err = s.Serve(ctx)
 	o.stop()
-	return errors.Join(err, <-ended, o.unprinted)
+	errSecond := <-ended
+	return errors.Join(err, errSecond, o.unprinted)
 }
 
 // serving shows what a server does: a line when a test begins, and its outcome.
