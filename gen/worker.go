@@ -14,6 +14,10 @@ import (
 // long enough not to spin on a full queue, short against what the queue holds.
 const retryPause = 20 * time.Microsecond
 
+// longGap is a gap between packets that a worker sleeps for most of. One that spins
+// for most of it must not take precedence: it would starve who is to receive.
+const longGap = 50 * time.Microsecond
+
 // A worker sends one share of a schedule by a sender of its own.
 type worker struct {
 	sender Sender
@@ -31,10 +35,15 @@ type worker struct {
 
 // transmit sends what the pacer says is due until the schedule is done, ctx ends
 // or the path fails. It is a goroutine's whole work: its thread, which the caller
-// has locked and placed, and whose timers it sharpens, ends with it.
+// has locked and placed, and whose timers it sharpens and which may take precedence, ends with it.
 func (k *worker) transmit(ctx context.Context) error {
 	if k.share.MicroRate > 0 { // short turns cost who never sleeps a tenth of his rate
 		if err := linux.WakeOnTime(); err != nil {
+			return err
+		}
+	}
+	if k.sleeps() {
+		if err := linux.Precede(); err != nil {
 			return err
 		}
 	}
@@ -76,6 +85,10 @@ func (k *worker) transmit(ctx context.Context) error {
 	k.publish()
 	return watched(p, spacer)
 }
+
+// sleeps says whether the worker sleeps for most of the time. A path that spaces packets
+// itself spins.
+func (k *worker) sleeps() bool { return k.share.Gap() >= longGap && k.share.Span == 0 }
 
 // watched gives the pacer what a path watched that spaced packets itself.
 func watched(p *pace.Pacer, s Spacer) error {

@@ -143,6 +143,20 @@ func (s *Schedule) Packets(d time.Duration) uint64 {
 	return low
 }
 
+// Gap is the mean time between two packets of this share at the highest rate, rounded
+// down to a nanosecond; 0 where the schedule is unpaced.
+func (s *Schedule) Gap() time.Duration {
+	if s.MicroRate == 0 {
+		return 0
+	}
+	cycle := uint64(len(s.Costs))
+	gap := times(s.Cost(cycle), uint64(time.Second)*microsPerUnit).after(s.MicroRate) / time.Duration(cycle)
+	if s.Share.Workers > 1 {
+		gap = gap * time.Duration(s.Flows) / time.Duration(s.ownFlows(uint64(s.Flows)))
+	}
+	return gap
+}
+
 // boundedCost is Cost, and whether it would pass 64 bits.
 func (s *Schedule) boundedCost(k uint64) (cost uint64, over bool) {
 	most := slices.Max(s.Costs)

@@ -19,6 +19,27 @@ func exactDue(s *Schedule, k uint64) *big.Int {
 	return ns.Div(ns, new(big.Int).SetUint64(s.MicroRate))
 }
 
+func TestGap(t *testing.T) {
+	even := Schedule{Costs: []uint64{1}, MicroRate: 10_000 * microsPerUnit, Flows: 3, Burst: 1}
+	mixed := Schedule{Costs: []uint64{500, 1500}, MicroRate: 1_000_000 * microsPerUnit, Flows: 1, Burst: 1}
+	unpaced := Schedule{Costs: []uint64{1}, Flows: 1, Burst: 1}
+	for _, c := range []struct {
+		what string
+		s    Schedule
+		want time.Duration
+	}{
+		{"10 kpps", even, 100 * time.Microsecond},
+		{"two flows of its three", even.Split(0, 2), 150 * time.Microsecond},
+		{"the third", even.Split(1, 2), 300 * time.Microsecond},
+		{"500 and 1500 bits at 1 Mbit/s", mixed, time.Millisecond},
+		{"as fast as the path can", unpaced, 0},
+	} {
+		if got := c.s.Gap(); got != c.want {
+			t.Errorf("%s: a gap of %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
 func drawSchedule(t *rapid.T) *Schedule {
 	costs := rapid.SliceOfN(rapid.Uint64Range(1, 600_000), 1, 12).Draw(t, "costs")
 	return &Schedule{

@@ -9,7 +9,9 @@ import (
 
 const (
 	firstMargin = int64(60 * time.Microsecond)
-	leastMargin = int64(5 * time.Microsecond)
+	// leastMargin covers how late a wake-up usually is. With less, debt that is repaid
+	// by gaps of 4/5 grows by each of them.
+	leastMargin = int64(10 * time.Microsecond)
 	// gone is for how long the processor is away where others have it, and is not only
 	// slow to wake.
 	gone = int64(time.Millisecond)

@@ -50,6 +50,40 @@ func TestWakeOnTime(t *testing.T) {
 	})
 }
 
+// TestPrecede holds that a thread is preferred that was given no nice value, if it may
+// be, and that any other keeps its own.
+func TestPrecede(t *testing.T) {
+	nice := func() int {
+		told, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // 20 less the nice value
+		if err != nil {
+			t.Fatal(err)
+		}
+		return 20 - told
+	}
+	onThread(func() {
+		given := nice()
+		want := given
+		if given == 0 {
+			onThread(func() { // what a thread gets that asks for it
+				_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -10) // without CAP_SYS_NICE nothing changes
+				want = nice()
+			})
+		}
+		if err := Precede(); err != nil || nice() != want {
+			t.Errorf("a nice value of %d, %v, want %d", nice(), err, want)
+		}
+	})
+	onThread(func() {
+		const given = 19 // which anyone may ask for
+		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, given); err != nil {
+			t.Error(err)
+		}
+		if err := Precede(); err != nil || nice() != given {
+			t.Errorf("a nice value of %d, %v, want the %d that it was given", nice(), err, given)
+		}
+	})
+}
+
 func TestSleepUntil(t *testing.T) {
 	for _, d := range []time.Duration{-time.Hour, 0, time.Millisecond, 20 * time.Millisecond} {
 		start := Monotonic()

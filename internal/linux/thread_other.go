@@ -33,5 +33,8 @@ func ThreadCPU() (user, system time.Duration, ok bool) { return 0, 0, false }
 // WakeOnTime does nothing: only Linux is told of single threads.
 func WakeOnTime() error { return nil }
 
+// Precede does nothing: only Linux is told of single threads.
+func Precede() error { return nil }
+
 // SleepUntil sleeps until the given reading of Monotonic.
 func SleepUntil(mono int64) { time.Sleep(time.Duration(mono - Monotonic())) }
