@@ -110,8 +110,13 @@ func TestAFXDPDropsJumbo(t *testing.T) {
 	conn := a.dial(t, server4)
 	s := newStream(t)
 	c := s.config("[::]:5201")
-	c.Window = 1 // the least
-	r := b.open(t, "afxdp", c)
+	c.Interface, c.IfIndex = b.iface, b.index
+	var r *afxdp
+	b.do(t, func() (err error) {
+		r, err = newAFXDP(&c, 1, false) // the least
+		return err
+	})
+	t.Cleanup(func() { r.Close() })
 	const n = 300
 	for range n {
 		_, err := conn.Write(s.payload(8972))

@@ -168,7 +168,7 @@ func TestDrops(t *testing.T) {
 		{"gro", openGRO},
 		{"packet", openPacket},
 		{"ring", func(c *Config) (Receiver, error) { return newRing(c, 1) }},
-		{"afxdp", openAFXDP},
+		{"afxdp", func(c *Config) (Receiver, error) { return newAFXDP(c, 1, false) }},
 	} {
 		s := newStream(t)
 		config := s.config("[::]:5201")

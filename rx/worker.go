@@ -124,7 +124,9 @@ func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ti
 	}
 	for {
 		until := time.Now().Add(patience)
-		until = earlier(until, next)
+		if ended.IsZero() {
+			until = earlier(until, next)
+		}
 		if l.Duration > 0 {
 			until = earlier(until, begun.Add(l.Duration))
 		}

@@ -47,3 +47,37 @@ func TestCountTellsWhenPacketsCome(t *testing.T) {
 		t.Errorf("reason %d after %d packets: %s", o.Reason, stream.tracker.Totals().Packets, diff)
 	}
 }
+
+// marked hands over the first of two numbers and then the word that both were sent.
+type marked struct {
+	waits int // calls since then
+}
+
+func (m *marked) Receive(t *track.Tracker, until time.Time) (int, error) {
+	if !t.Started() {
+		p := make([]byte, 100)
+		probe.Native.Init(p)
+		s := probe.Stamper{Format: probe.Native}
+		s.Put(p, 0, 0, linux.Monotonic())
+		t.Datagram(p, len(p), probe.Source{}, linux.Monotonic())
+		end := probe.AppendEnd(nil, &probe.EndMarker{Counts: probe.CompressCounts([]uint64{2})})
+		t.Datagram(end, len(end), probe.Source{}, linux.Monotonic())
+		return 2, nil
+	}
+	m.waits++
+	time.Sleep(time.Until(until))
+	return 0, nil
+}
+
+func (*marked) Drops() (Drops, error) { return Drops{}, nil }
+func (*marked) Close() error          { return nil }
+
+// After the end, what is missing is waited for in peace: no interval ends any more.
+func TestCountWaitsAtRest(t *testing.T) {
+	r := &marked{}
+	o, err := Count(t.Context(), r, track.New(track.Config{}), Limits{Drain: 4 * patience}, Ticks{Every: patience / 10}, func() {})
+	must(t, err)
+	if o.Reason != Finished || r.waits == 0 || r.waits > 8 {
+		t.Errorf("reason %d after %d looks, want no more than 8", o.Reason, r.waits)
+	}
+}
