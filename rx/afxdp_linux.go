@@ -12,9 +12,9 @@ import (
 	"linerate/rx/track"
 )
 
-// xskMemory is the least that each queue gets: room for 16,000 frames of an ordinary
-// MTU, so that we may be away for 5 ms at 3 million frames a second. Twice as much
-// takes a fifth off that rate, as frames leave the caches before they are read.
+// xskMemory is the least that all queues get together: room for 16,000 frames of an
+// ordinary MTU, so that we may be away for 5 ms at 3 million frames a second. Twice as
+// much made that rate less: frames leave the caches before they are read.
 const xskMemory = 32 << 20
 
 const (
@@ -105,20 +105,42 @@ func (r *afxdp) watch() error {
 	return nil
 }
 
-// openQueues opens a socket for each queue, as many as there are.
+// openQueues opens a socket for each queue. They share memory bytes.
 func (r *afxdp) openQueues(memory, capture int, zeroCopy bool) error {
-	for len(r.sockets) < bpf.MaxQueues {
-		q := linux.XSKQueue{IfIndex: r.iface.Index, Queue: len(r.sockets), ZeroCopy: zeroCopy}
-		s, err := linux.NewXSKReceiver(q, memory, r.iface.MTU+ethernetLen+tagLen, capture)
-		if errors.Is(err, unix.EINVAL) && len(r.sockets) > 0 {
-			return nil
-		}
+	n, err := r.countQueues(capture)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		s, err := r.openQueue(i, memory/n, capture, zeroCopy)
 		if err != nil {
 			return err
 		}
 		r.sockets = append(r.sockets, s)
 	}
 	return nil
+}
+
+// countQueues finds by trying how many queues there are.
+func (r *afxdp) countQueues(capture int) (n int, err error) {
+	for ; n < bpf.MaxQueues; n++ {
+		s, err := r.openQueue(n, 1, capture, false)
+		if errors.Is(err, unix.EINVAL) && n > 0 {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		if err := s.Close(); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+func (r *afxdp) openQueue(queue, memory, capture int, zeroCopy bool) (*linux.XSKReceiver, error) {
+	q := linux.XSKQueue{IfIndex: r.iface.Index, Queue: queue, ZeroCopy: zeroCopy}
+	return linux.NewXSKReceiver(q, memory, r.iface.MTU+ethernetLen+tagLen, capture)
 }
 
 // Note implements Noted: what is slower than a driver's own XDP, and what is faster.
