@@ -33,8 +33,11 @@ func (o *offers) lengthOf(load uint64, asked time.Duration) time.Duration {
 // can't come to more afterwards. It is 0 where the receiver tells no windows.
 func aheadOf(r *result.Receiver) float64 {
 	const length = 0.1
+	if r.Arrivals == nil || r.Seconds <= 2*length {
+		return 0
+	}
 	most := r.WorstWindow["100ms"].Most
-	if most == nil || r.Seconds <= 2*length {
+	if most == nil {
 		return 0
 	}
 	// The mean of all has its part of it, too.
