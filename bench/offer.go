@@ -101,7 +101,7 @@ func (o *offers) trial(ctx context.Context, step search.Step) (search.Trial, err
 			sent = r.PPS
 		}
 		o.trials = append(o.trials, t)
-		if saturated := t.Lost > 0 || t.Queued != nil; saturated && rep.Receiver.Rate != nil && offer.Count == 0 {
+		if search.LossRatio(t.Sent, t.Unique) > hardlyOurs && rep.Receiver.Rate != nil && offer.Count == 0 {
 			o.ahead = max(o.ahead, aheadOf(rep.Receiver))
 		}
 		if t.Again {
