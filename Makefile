@@ -6,7 +6,7 @@ export CGO_ENABLED = 0
 GO      ?= go
 BIN     := bin/linerate
 
-.PHONY: all demo test lint bench bench-peers bench-pace generate clean deps
+.PHONY: all demo test lint bench bench-peers bench-search bench-pace generate clean deps
 
 all: $(BIN)
 
@@ -65,8 +65,16 @@ bench-peers: $(BIN)
 		dpdk-testpmd:dpdk-dev dpdk-testpmd:librte-net-af-packet23 dpdk-testpmd:librte-net-af-xdp23
 	$(GO) run ./bench/peers -linerate $(BIN) > bench/RESULTS.tmp
 	{ echo; $(GO) run ./bench/streams; } >> bench/RESULTS.tmp
-	sed -n '/^## Pacing/,$$p' bench/RESULTS.md >> bench/RESULTS.tmp
+	{ echo; sed -n '/^## \(Search\|Pacing\)/,$$p' bench/RESULTS.md; } >> bench/RESULTS.tmp
 	mv bench/RESULTS.tmp bench/RESULTS.md
+
+# The rate that search finds on links of a known one: a section of the record.
+bench-search:
+	$(GO) run ./bench/shaped > bench/shaped.tmp
+	{ sed '/^## \(Search\|Pacing\)/,$$d' bench/RESULTS.md; cat bench/shaped.tmp; \
+	  echo; sed -n '/^## Pacing/,$$p' bench/RESULTS.md; } > bench/RESULTS.tmp
+	mv bench/RESULTS.tmp bench/RESULTS.md
+	rm bench/shaped.tmp
 
 # How exactly a rate is held, beside the same programs: the record's last section.
 bench-pace: $(BIN)

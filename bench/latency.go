@@ -16,7 +16,7 @@ func (c *Search) latencyTakes() time.Duration { return c.Trial + c.settle() }
 // decide. What was measured until an error stays in f.
 func (c *Search) latency(ctx context.Context, o *offers, f *result.Found, load uint64) error {
 	offer := Offer{
-		Frame: o.frame, Rate: rateOf(load), Duration: lengthOf(load, c.Trial),
+		Frame: o.frame, Rate: rateOf(load), Duration: o.lengthOf(load, c.Trial),
 		Trips: o.reports[0].Config.Peer == "linerate",
 	}
 	l := &result.Latency{DurationS: offer.seconds()}

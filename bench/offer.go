@@ -33,11 +33,6 @@ func (o Offer) seconds() float64 {
 const (
 	// Loads of a search are in packets in 1000 s: fine enough for the slowest link.
 	loadsPerPacket = 1000
-	// Each trial has at least so many frames, where that takes no more than
-	// longestForFrames: less, and what a shaper or a buffer lets pass at once
-	// would decide it.
-	leastFrames      = 1000
-	longestForFrames = 10 * time.Second
 	// queueing is by how much less than was sent may come out in a trial that lost
 	// nothing: beyond that a queue filled, and the rate can't be kept up.
 	queueing = 0.001
@@ -46,11 +41,13 @@ const (
 	underOffer = 0.02
 	// A trial that a stall of this machine spoiled is run again, so often at most:
 	// one that offered too little, and one that lost some while others left late. If
-	// so many were, this host is too slow for the rate, and what it did not send
-	// counts as lost. Where more was lost than hardlyOurs, no stall explains it.
+	// so many were, or two alike, this host is too slow for the rate, or its queue is
+	// held by a shaper, and what it did not send counts as lost. Where more was lost
+	// than hardlyOurs, no stall explains it.
 	shortMost  = 4
 	lateMost   = 2
 	hardlyOurs = 0.05
+	alike      = 0.01 // rates of tries that differ by less
 )
 
 // offers runs the trials of one frame size.
@@ -64,6 +61,7 @@ type offers struct {
 	trials  []result.Trial   // all that ran, in order
 	reports []*result.Report // of those that count, in the order of history
 	history []search.Trial   // those that count
+	ahead   float64          // seconds of what the path carries that it let pass at once, at most
 }
 
 // rateOf is the rate of a load.
@@ -74,18 +72,12 @@ func rateOf(load uint64) units.Rate {
 // loadOf is the load of a rate in packets/s, rounded down.
 func loadOf(pps float64) uint64 { return uint64(pps * loadsPerPacket) }
 
-// lengthOf is how long a trial lasts that was to last so long.
-func lengthOf(load uint64, asked time.Duration) time.Duration {
-	need := time.Duration(float64(leastFrames*loadsPerPacket) / float64(load) * 1e9)
-	return max(asked, min(need, longestForFrames))
-}
-
 // offer is what a step asks for.
 func (o *offers) offer(step search.Step) Offer {
 	if o.burst != (units.Rate{}) {
 		return Offer{Frame: o.frame, Rate: o.burst, Count: step.Load}
 	}
-	return Offer{Frame: o.frame, Rate: rateOf(step.Load), Duration: lengthOf(step.Load, step.Duration)}
+	return Offer{Frame: o.frame, Rate: rateOf(step.Load), Duration: o.lengthOf(step.Load, step.Duration)}
 }
 
 // strategy runs a strategy to its end.
@@ -96,6 +88,7 @@ func (o *offers) strategy(ctx context.Context, s search.Strategy) error {
 
 // trial runs a step, and again where the sender was held up.
 func (o *offers) trial(ctx context.Context, step search.Step) (search.Trial, error) {
+	sent := 0.0 // packets/s of the try before
 	for again := 0; ; again++ {
 		offer := o.offer(step)
 		rep, err := o.once(ctx, offer)
@@ -103,8 +96,14 @@ func (o *offers) trial(ctx context.Context, step search.Step) (search.Trial, err
 			return search.Trial{}, err
 		}
 		t := judge(offer, rep)
-		t.Again = spoiled(&t, rep.Sender, again)
+		t.Again = spoiled(&t, rep.Sender, again, sent)
+		if r := rep.Sender.Rate; r != nil {
+			sent = r.PPS
+		}
 		o.trials = append(o.trials, t)
+		if search.LossRatio(t.Sent, t.Unique) > hardlyOurs && rep.Receiver.Rate != nil && offer.Count == 0 {
+			o.ahead = max(o.ahead, aheadOf(rep.Receiver))
+		}
 		if t.Again {
 			continue
 		}
@@ -121,14 +120,15 @@ func (o *offers) trial(ctx context.Context, step search.Step) (search.Trial, err
 	}
 }
 
-// spoiled says whether a stall of the sender may have made a trial what it is.
-func spoiled(t *result.Trial, s *result.Sender, again int) bool {
+// spoiled says whether a stall of the sender may have made a trial what it is; before
+// is how many packets/s the same offer came to the time before, 0 for the first.
+func spoiled(t *result.Trial, s *result.Sender, again int, before float64) bool {
 	wire := search.LossRatio(t.Sent, t.Unique)
 	switch {
 	case wire > hardlyOurs:
 		return false
 	case s.Shortfall > 0 || less(t, s) > underOffer:
-		return again < shortMost
+		return again < shortMost && (s.Rate == nil || math.Abs(s.Rate.PPS-before) > alike*before)
 	}
 	return (wire > 0 || t.Queued != nil) && s.LatePackets > 0 && again < lateMost
 }

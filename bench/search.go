@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"linerate/bench/search"
@@ -93,6 +94,7 @@ func (c *Search) size(ctx context.Context, o *offers, rep *result.Report) error 
 		m := &search.MLR{Min: leastLoad, Max: most, Goals: goals}
 		err = o.strategy(ctx, m)
 		for i, b := range m.Results(o.history) {
+			c.warn(rep, o, b.Lower)
 			f := &result.Found{Goal: goalName(i), LossRatio: goals[i].Loss, Method: c.Method}
 			if b.Lower != 0 {
 				conditional := b.Conditional / loadsPerPacket
@@ -111,6 +113,7 @@ func (c *Search) size(ctx context.Context, o *offers, rep *result.Report) error 
 			lower = 0
 		}
 		f := &result.Found{Goal: goalName(i), LossRatio: g.Loss, Method: c.Method}
+		c.warn(rep, of, lower)
 		upper := b.Failed(of.history)
 		row := c.row(of, f, lower, upper, most, why, err)
 		if err == nil && g.Loss == 0 && lower > 0 {
@@ -134,6 +137,16 @@ func (c *Search) beyond(ctx context.Context, o *offers, f *result.Found, lower, 
 		return err
 	}
 	return c.backToBack(ctx, o, f, most)
+}
+
+// warn says in the report where trials were too short for what was found, once.
+func (c *Search) warn(rep *result.Report, o *offers, lower uint64) {
+	if lower == 0 {
+		return
+	}
+	if w := o.tooShort(lower, c.Trial); w != "" && !slices.Contains(rep.Warnings, w) {
+		rep.Warnings = append(rep.Warnings, w)
+	}
 }
 
 // goalName names the goals as benchmarks of switches do.

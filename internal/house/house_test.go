@@ -83,6 +83,7 @@ var rooms = map[string][]string{
 	"bench/pacing":         {"bench/peer", "bpf", "internal/host", "internal/lab", "internal/linux", "internal/probe"},
 	"bench/peers":          {"bench/peer", "bpf", "gen", "internal/host", "internal/lab", "internal/result", "rx"},
 	"internal/cli":         {"internal/echo", "internal/iperf2", "internal/tcp", "bench", "gen", "rx", "internal/session", "internal/plan", "internal/lab", "internal/host", "internal/pmtu", "internal/report", "internal/probe", "internal/result", "internal/units", "internal/serve", "internal/iperf3", "internal/linux"},
+	"bench/shaped":         {"bench", "bench/stats", "internal/host", "internal/lab", "internal/result", "internal/units"},
 	"bench/streams":        {"internal/lab", "internal/probe", "internal/tcp"},
 	"internal/serve":       {"internal/plan", "internal/session", "internal/iperf3", "internal/tcp", "internal/linux", "internal/result"},
 	"cmd/linerate":         {"internal/cli"},
