@@ -365,7 +365,8 @@ func TestXDPStop(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	l.check(transmit(ctx, s, p))
-	if took := time.Since(start); took > 200*time.Millisecond {
+	// At once on an idle machine; a busy one may be away for longer than a run of 100 ms.
+	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("it took %v to stop", took-100*time.Millisecond)
 	}
 	if sent, got := pace.Finish(p).Packets, must(c.Load()).Data; got != sent || sent == 0 {

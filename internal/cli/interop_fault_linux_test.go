@@ -2,6 +2,7 @@ package cli
 
 import (
 	"net"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,6 +27,24 @@ func (s *stage) running(datagrams uint64) {
 		}
 		if time.Now().After(end) {
 			s.Fatal("no test begins to run")
+		}
+	}
+}
+
+// What a client prints of an interval: in linerate's stream, of one in which something
+// was sent or arrived, and in iperf3's text.
+var (
+	counted       = regexp.MustCompile(`"interval":.*"payload_bytes":[1-9]`)
+	stockInterval = regexp.MustCompile(`-[0-9.]+ +sec `)
+)
+
+// shows waits until a client has printed something: that it listens, or that packets
+// pass, does not say how far it is.
+func (p *program) shows(what *regexp.Regexp) {
+	p.s.Helper()
+	for end := time.Now().Add(patience); !p.out.has(what); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			p.s.Fatalf("%v does not print %v", p.cmd.Args, what)
 		}
 	}
 }
@@ -94,10 +113,9 @@ func TestStopped(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := meet(t, lab.Config{})
 			server := s.serve(test.server)
-			client := s.start(s.lab.A(), "linerate test 10.77.0.2 --json -b 2M -t 60 "+test.args)
-			if strings.Contains(test.args, "--tcp") {
-				time.Sleep(time.Second) // its segments are not counted
-			} else {
+			client := s.start(s.lab.A(), "linerate test 10.77.0.2 --json-stream -i 0.5 -b 2M -t 60 "+test.args)
+			client.shows(counted)
+			if !strings.Contains(test.args, "--tcp") { // whose segments are not counted
 				s.running(200) // about a second: both ends are at it
 			}
 			stopped := server
@@ -106,7 +124,7 @@ func TestStopped(t *testing.T) {
 			}
 			stopped.signal(test.signal)
 			client.within(test.within, test.status)
-			ours := client.ours()
+			ours := client.streamed()
 			if ours.Config == nil {
 				t.Fatalf("the test is told not to have begun: %s", ours.Error)
 			}
@@ -165,8 +183,8 @@ func TestVanishedClient(t *testing.T) {
 		t.Run("killed "+args, func(t *testing.T) {
 			s := meet(t, lab.Config{})
 			server := s.serve("linerate serve --max-tests 1 --json --tests 2")
-			client := s.start(s.lab.A(), "iperf3 -c 10.77.0.2 -t 60 "+args)
-			time.Sleep(time.Second)
+			client := s.start(s.lab.A(), "iperf3 -c 10.77.0.2 -t 60 --forceflush "+args)
+			client.shows(stockInterval)
 			client.signal(syscall.SIGKILL)
 			s.free()
 			server.exit(0)

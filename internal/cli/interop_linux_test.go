@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -56,10 +58,29 @@ func (s *stage) passed() (forward, reverse lab.ImpairCounts) {
 
 // A program runs on a host of a stage.
 type program struct {
-	s        *stage
-	cmd      *exec.Cmd
-	out, err bytes.Buffer
-	ended    chan struct{}
+	s     *stage
+	cmd   *exec.Cmd
+	out   printed
+	err   bytes.Buffer
+	ended chan struct{}
+}
+
+// printed is what a program has printed; has may be asked while it runs.
+type printed struct {
+	bytes.Buffer
+	sync.Mutex
+}
+
+func (o *printed) Write(b []byte) (int, error) {
+	o.Lock()
+	defer o.Unlock()
+	return o.Buffer.Write(b)
+}
+
+func (o *printed) has(what *regexp.Regexp) bool {
+	o.Lock()
+	defer o.Unlock()
+	return what.Match(o.Bytes())
 }
 
 // start starts a command line on a host.
@@ -124,6 +145,17 @@ func (p *program) ours() *result.Report {
 	r := &result.Report{}
 	p.decode(r)
 	return r
+}
+
+// streamed reads linerate's report at the end of its stream.
+func (p *program) streamed() *result.Report {
+	p.s.Helper()
+	lines := bytes.Split(bytes.TrimSpace(p.out.Bytes()), []byte("\n"))
+	last := struct{ End result.Report }{}
+	if err := json.Unmarshal(lines[len(lines)-1], &last); err != nil {
+		p.s.Fatalf("%v prints no report: %v", p.cmd.Args, err)
+	}
+	return &last.End
 }
 
 // stock reads a report of iperf3.

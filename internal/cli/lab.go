@@ -115,6 +115,9 @@ func runLab(ctx context.Context, c lab.Config, peer string, args []string, stdio
 		return &plan.HostError{Err: err}
 	}
 	defer l.Close()
+	if ctx.Err() != nil {
+		return &exitError{status: exitInterrupted}
+	}
 	p, err := peerCommand(peer, stdio)
 	if err != nil {
 		return err
@@ -123,6 +126,9 @@ func runLab(ctx context.Context, c lab.Config, peer string, args []string, stdio
 	if err != nil {
 		return err
 	}
+	// A stop is told to both commands at once: one after the other could take longer
+	// than a stop may, and what was left would live on.
+	defer context.AfterFunc(ctx, func() { end(stopPatience) })()
 	defer func() {
 		if peer == "" || ctx.Err() != nil { // a server ends when it is told to
 			end(stopPatience)

@@ -17,6 +17,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"linerate": func() { os.Exit(Main(os.Args, Stdio{Out: os.Stdout, Err: os.Stderr})) },
+		"await":    await,
 	})
 }
 
@@ -66,8 +67,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// value FILE PATH OP WANT compares a value of a JSON file: PATH is a.b.0.c, OP one
-// of ==, <, >, and absent takes no WANT.
+// value FILE PATH OP WANT compares a value of a JSON file: PATH is a.b.0.c, or a sum of
+// such counts as a+b, OP one of ==, <, >, and absent takes no WANT.
 func value(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: value FILE PATH OP [WANT]")
@@ -79,7 +80,7 @@ func value(ts *testscript.TestScript, neg bool, args []string) {
 	if d.More() {
 		ts.Fatalf("%s holds more than one object", args[0])
 	}
-	got, found := lookUp(v, strings.Split(args[1], "."))
+	got, found := sum(ts, v, args[1])
 	if args[2] == "absent" {
 		if found {
 			ts.Fatalf("%s is %v, want it absent", args[1], got)
@@ -92,6 +93,25 @@ func value(ts *testscript.TestScript, neg bool, args []string) {
 	if !holds(ts, fmt.Sprint(got), args[2], args[3]) {
 		ts.Fatalf("%s is %v, want %s %s", args[1], got, args[2], args[3])
 	}
+}
+
+// sum is the value at a path, or of the counts at several.
+func sum(ts *testscript.TestScript, v any, paths string) (any, bool) {
+	terms := strings.Split(paths, "+")
+	if len(terms) == 1 {
+		return lookUp(v, strings.Split(paths, "."))
+	}
+	total := int64(0)
+	for _, path := range terms {
+		got, found := lookUp(v, strings.Split(path, "."))
+		if !found {
+			ts.Fatalf("%s is absent", path)
+		}
+		n, err := strconv.ParseInt(fmt.Sprint(got), 10, 64)
+		ts.Check(err)
+		total += n
+	}
+	return total, true
 }
 
 func lookUp(v any, path []string) (any, bool) {

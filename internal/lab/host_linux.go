@@ -64,9 +64,8 @@ func newHost(name string, ports ...port) (*Host, error) {
 }
 
 func (h *Host) close() error {
-	err := h.killResidents()
 	h.nl.Close()
-	return errors.Join(err, h.ns.Close())
+	return h.ns.Close()
 }
 
 // Do runs f on a thread inside the host. Sockets that f opens stay in the host

@@ -49,6 +49,12 @@ func New(c Config) (*Lab, error) {
 // while a socket of this process in it does; close these first.
 func (l *Lab) Close() error {
 	l.once.Do(func() {
+		// First, as the rest takes its time, which a program that is told to stop may lack.
+		for _, h := range []*Host{l.a, l.b, l.m} {
+			if h != nil {
+				l.closed = errors.Join(l.closed, h.killResidents())
+			}
+		}
 		for i := len(l.closers) - 1; i >= 0; i-- {
 			l.closed = errors.Join(l.closed, l.closers[i].Close())
 		}

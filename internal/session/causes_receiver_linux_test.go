@@ -52,12 +52,13 @@ func receiverCauses(t *testing.T) []cause {
 				shell(t, l.B(), "ip route add 10.77.0.1/32 dev lo")
 				sysctl(t, l.B(), "ipv4/conf/all/rp_filter=1", "ipv4/conf/eth0/rp_filter=1")
 			}, want: map[string]int{"receiver_filter": 2000}},
-		{name: "a receive ring", lab: lab.Config{MTU: 9000}, recv: plan.RecvRequest{RX: "ring"}, sleep: true,
+		{name: "a receive ring", lab: lab.Config{MTU: 9000}, recv: plan.RecvRequest{RX: "ring"}, sleep: true, spoil: holdAll,
 			send: fast(t, 12_000, "udp", 9018), want: map[string]int{"receiver_program": all}},
-		{name: "an AF_XDP ring", recv: plan.RecvRequest{RX: "afxdp"}, sleep: true,
+		{name: "an AF_XDP ring", recv: plan.RecvRequest{RX: "afxdp"}, sleep: true, spoil: holdAll,
 			send: fast(t, 45_000, "udp", 90), want: map[string]int{"receiver_program": all}},
 		{name: "a core's backlog", recv: roomy, send: fast(t, 20_000, "udp", 100),
 			spoil: func(t *testing.T, l *lab.Lab) {
+				holdAll(t, l)
 				// The other core takes the packets on, and is slow at it.
 				shell(t, l.B(), "echo 2 > /sys/class/net/eth0/queues/rx-0/rps_cpus")
 				slow := strings.Repeat("udp dport 1 drop;\n", 3000)
@@ -69,4 +70,11 @@ func receiverCauses(t *testing.T) []cause {
 			send: plan.SendRequest{Path: "udp", Payload: 500, Count: 8000, Rate: mustRate(t, "20kpps")},
 			want: map[string]int{"receiver_filter": 800, "receiver_socket": all}},
 	}
+}
+
+// holdAll gives the sender's interface a queue that holds all of a test: the usual one
+// has room for a millisecond of it, and loses more when the thread that empties it is
+// away for longer.
+func holdAll(t *testing.T, l *lab.Lab) {
+	shell(t, l.A(), "tc qdisc replace dev eth0 root pfifo limit 50000")
 }

@@ -259,6 +259,7 @@ func TestAReplaySurvivesItsInterface(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			p.Interval = 100 * time.Millisecond
 			rep, err = Replay(ctx, p, "test", o)
 			return err
 		})
