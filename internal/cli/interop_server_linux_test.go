@@ -57,7 +57,11 @@ func TestStockClientOfServer(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := meet(t, lab.Config{MTU: test.mtu, Impair: &test.forward, Reverse: &test.reverse, Delay: delay})
+			c := lab.Config{MTU: test.mtu, Impair: &test.forward, Reverse: &test.reverse}
+			if test.forward.DelayEvery > 0 {
+				c.Delay = delay
+			}
+			s := meet(t, c)
 			server := s.serve("linerate serve --one-off --json")
 			host := "10.77.0.2"
 			if test.args[:2] == "-6" {

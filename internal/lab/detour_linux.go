@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"linerate/bpf"
@@ -22,6 +23,9 @@ type detour struct {
 	done  chan struct{}
 	wait  sync.WaitGroup
 }
+
+// detourRoom is how many frames may wait for us to read them, and then for their time.
+const detourRoom = 16384
 
 // A late frame and when to send it back.
 type late struct {
@@ -41,8 +45,12 @@ func (l *Lab) detour(name string, out int, c Config) (index int, err error) {
 		return 0, fmt.Errorf("lab: make tap %s in host %s: %w", name, l.m.Name, needs(err, "CAP_NET_ADMIN"))
 	}
 	l.closers = append(l.closers, d)
-	// Room for a tag; frames redirected here are not held to the MTU otherwise.
-	if err := errors.Join(l.m.SetMTU(name, c.MTU+4), l.m.quiet(name), l.m.SetUp(name, true)); err != nil {
+	// Room for a tag; frames redirected here are not held to the MTU otherwise. And for
+	// what comes while a busy machine does not let us read.
+	roomy := l.m.change(name, "set queue of", func(link netlink.Link) error {
+		return l.m.nl.LinkSetTxQLen(link, detourRoom)
+	})
+	if err := errors.Join(roomy, l.m.SetMTU(name, c.MTU+4), l.m.quiet(name), l.m.SetUp(name, true)); err != nil {
 		return 0, err
 	}
 	err = l.attach(name, func(i int) (io.Closer, error) {
@@ -52,7 +60,7 @@ func (l *Lab) detour(name string, out int, c Config) (index int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	queue := make(chan late, 4096)
+	queue := make(chan late, detourRoom)
 	d.wait.Go(func() { d.take(queue, c.MTU+etherHeader+4) })
 	d.wait.Go(func() { d.give(queue) })
 	return index, nil
