@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
-// arrivals are when packets came, in ns, each every-th of all that came.
+// arrivals are when packets came, in ns, each every-th of all that came, and what was
+// taken from their sender meanwhile.
 type arrivals struct {
 	at    []int64
 	every int
+	away  away
 }
 
 // slopeError is how far the long-run rate was from one packet each nominal ns, in

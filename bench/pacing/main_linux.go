@@ -78,7 +78,9 @@ func (b *bench) head() {
 		time.Now().UTC().Format("2006-01-02"), host.Kernel(), runtime.NumCPU(), runtime.Version(), b.length, strings.TrimSpace(string(load)))
 	fmt.Printf("Arrivals are stamped by an XDP program on the receiving end of a veth pair. Long-run errors are\n"+
 		"slopes of the earliest arrivals between the first and the last part of a run. Each path is\n"+
-		"measured at fixed rates, and at %.0f %% of the most that it sends at that size.\n\n", 100*share)
+		"measured at fixed rates, and at %.0f %% of the most that it sends at that size. Beside it stands how often\n"+
+		"and for how long the sender's threads were ready to run and others had the processor (on which the\n"+
+		"receiving end works, too), and what the hypervisor gave to others of all processors.\n\n", 100*share)
 	b.idle()
 }
 
@@ -93,7 +95,7 @@ const share = 0.8
 
 // longRun measures each path at each size, at each rate and near its most.
 func (b *bench) longRun(rates, sizes []int) {
-	fmt.Printf("### Long-run rate error\n\n| path | frame | asked kpps | error ppm | worst 1 s | worst 100 ms |\n|---|---:|---:|---:|---:|---:|\n")
+	fmt.Printf("### Long-run rate error\n\n| path | frame | asked kpps | error ppm | worst 1 s | worst 100 ms | kept from the processor |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, path := range []string{"udp", "packet", "ring", "afxdp", "xdp"} {
 		for _, frame := range sizes {
 			for _, pps := range rates {
@@ -101,7 +103,7 @@ func (b *bench) longRun(rates, sizes []int) {
 			}
 			most, err := b.most(path, frame)
 			if err != nil {
-				fmt.Printf("| %s | %d | - | %s | - | - |\n", path, frame, brief(err))
+				fmt.Printf("| %s | %d | - | %s | - | - | - |\n", path, frame, brief(err))
 				continue
 			}
 			b.longRunOf(path, frame, 1000*int(share*most/1000))
@@ -127,11 +129,11 @@ func (b *bench) longRunOf(path string, frame, pps int) {
 	row := fmt.Sprintf("| %s | %d | %g |", path, frame, float64(pps)/1e3)
 	a, err := b.measure(peer.LinerateAt(path, fmt.Sprintf("%dpps", pps)), frame, float64(pps))
 	if err != nil {
-		fmt.Printf("%s %s | - | - |\n", row, brief(err))
+		fmt.Printf("%s %s | - | - | - |\n", row, brief(err))
 		return
 	}
 	nominal := 1e9 / float64(pps)
-	fmt.Printf("%s %+.3f | %s | %s |\n", row, a.slopeError(nominal), window(a, time.Second, nominal), window(a, 100*time.Millisecond, nominal))
+	fmt.Printf("%s %+.3f | %s | %s | %v |\n", row, a.slopeError(nominal), window(a, time.Second, nominal), window(a, 100*time.Millisecond, nominal), a.away)
 }
 
 // window prints the worst window of a length.
@@ -187,7 +189,7 @@ func (b *bench) neighbours() error {
 	}()
 	fmt.Printf("### Beside a busy process and a busy thread\n\n")
 	b.idle()
-	fmt.Printf("| path | frame | asked kpps | error ppm | worst 1 s | worst 100 ms |\n|---|---:|---:|---:|---:|---:|\n")
+	fmt.Printf("| path | frame | asked kpps | error ppm | worst 1 s | worst 100 ms | kept from the processor |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, path := range []string{"packet", "udp"} {
 		b.longRunOf(path, 1518, 10_000)
 	}

@@ -82,9 +82,16 @@ func (b *bench) measure(p peer.Program, frame int, pps float64) (a arrivals, err
 			return a, err
 		}
 	}
+	before, err := readAway(send.Process.Pid)
+	if err != nil {
+		return a, err
+	}
 	begun := linux.Monotonic()
 	time.Sleep(b.length)
+	after, errAway := readAway(send.Process.Pid)
+	a.away = after.since(before)
 	at, err := counter.Stamps()
+	err = errors.Join(err, errAway)
 	first, _ := slices.BinarySearch(at, begun)
 	a.at = at[first:]
 	if err == nil && len(a.at) == 0 {

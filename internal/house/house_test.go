@@ -98,7 +98,7 @@ var fences = map[string][]string{
 	"github.com/cilium/ebpf":              {"bpf"},
 	"github.com/google/gopacket":          {"gen/frame", "internal/pcap", "bench/peer"},
 	"github.com/mdlayher/packet":          {"gen", "rx"},
-	"github.com/prometheus/procfs":        {"internal/host"},
+	"github.com/prometheus/procfs":        {"bench/pacing", "internal/host"},
 	"github.com/safchain/ethtool":         {"internal/host", "internal/lab"},
 	"github.com/vishvananda/":             {"internal/host", "internal/lab"},
 	"github.com/HdrHistogram/":            {"internal/cadence", "internal/echo", "rx/track"},
