@@ -111,6 +111,7 @@ func Count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ti
 func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ticks, tick func()) (Reason, error) {
 	begun := time.Now()
 	var next, last, ended time.Time // the next tick, the latest packet of the test, the end marker
+	var stopped time.Time           // when it was seen that ctx had ended
 	var latest int64                // arrival of the packet at last
 	coming := false
 	note := func(now bool) {
@@ -130,8 +131,14 @@ func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ti
 		if l.Duration > 0 {
 			until = earlier(until, begun.Add(l.Duration))
 		}
+		if !stopped.IsZero() {
+			until = stopped
+		}
 		n, err := r.Receive(t, until)
 		now := time.Now()
+		if ctx.Err() != nil && stopped.IsZero() {
+			stopped = now
+		}
 		if a := t.LastArrival(); n > 0 && t.Started() && a != latest {
 			latest, last = a, now
 			note(ended.IsZero())
@@ -153,7 +160,7 @@ func count(ctx context.Context, r Receiver, t *track.Tracker, l Limits, ticks Ti
 			note(false)
 		}
 		switch {
-		case ctx.Err() != nil:
+		case !stopped.IsZero() && (n == 0 || now.Sub(stopped) >= patience): // what had come by then counts
 			return Stopped, nil
 		case l.Packets > 0 && t.Totals().Packets >= l.Packets:
 			return Full, nil

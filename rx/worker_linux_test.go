@@ -1,6 +1,7 @@
 package rx
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -79,5 +80,35 @@ func TestCountWaitsAtRest(t *testing.T) {
 	must(t, err)
 	if o.Reason != Finished || r.waits == 0 || r.waits > 8 {
 		t.Errorf("reason %d after %d looks, want no more than 8", o.Reason, r.waits)
+	}
+}
+
+// waiting has n datagrams of a stream that came before anyone looked.
+type waiting struct {
+	stream *testStream
+	n      int
+}
+
+func (w *waiting) Receive(t *track.Tracker, _ time.Time) (int, error) {
+	if w.n == 0 {
+		return 0, nil
+	}
+	w.n--
+	t.Datagram(w.stream.payload(100), 100, probe.Source{}, linux.Monotonic())
+	return 1, nil
+}
+
+func (*waiting) Drops() (Drops, error) { return Drops{}, nil }
+func (*waiting) Close() error          { return nil }
+
+// Who stops a count, or a link that fails, does not take from it what had come.
+func TestCountTakesWhatHadCome(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	stream := newStream(t)
+	o, err := Count(ctx, &waiting{stream, 10}, stream.tracker, Limits{}, Ticks{}, nil)
+	must(t, err)
+	if n := stream.tracker.Totals().Packets; o.Reason != Stopped || n != 10 {
+		t.Errorf("reason %d after %d packets, want all 10", o.Reason, n)
 	}
 }
