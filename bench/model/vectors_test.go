@@ -1,24 +1,13 @@
 package model
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"testing"
 	"time"
-)
 
-// strict decodes JSON and refuses a key that nothing looks at.
-func strict(t *testing.T, data []byte, to any) {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		t.Fatal(err)
-	}
-}
+	"linerate/internal/vectors"
+)
 
 // near compares with what the vectors print: six decimals, or nine digits.
 func near(t *testing.T, what string, got, want float64) {
@@ -33,57 +22,37 @@ func ms(n float64) time.Duration { return us(n * 1000) }
 
 // TestVectors checks the models against the shared vectors of the standards.
 func TestVectors(t *testing.T) {
-	kinds := map[string]func(t *testing.T, input, expect json.RawMessage){
-		"rate_table": tableVector, "load_adjust_B": adjustVector, "lost_status_backoff": backoffVector, "max_capacity": capacityVector,
-		"tcp_metric": tcpVector, "bdp": bdpVector, "window_limit": windowVector, "mbm_target": targetVector,
-		"burst_interval": burstVector, "y1564_rates": serviceVector, "mef_profile": profileVector,
-	}
-	total := 0
-	for _, name := range []string{"capacity", "models"} {
-		data, err := os.ReadFile("testdata/" + name + ".json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var file struct {
-			Schema, File, About string
-			Vectors             []struct {
-				ID, Description, Standard, Kind string
-				Input, Expect                   json.RawMessage
-				Tolerance                       float64
-			}
-		}
-		strict(t, data, &file)
-		total += len(file.Vectors)
-		for _, v := range file.Vectors {
-			t.Run(v.ID, func(t *testing.T) {
-				check, ok := kinds[v.Kind]
-				if !ok {
-					t.Fatalf("no check of kind %s", v.Kind)
-				}
-				check(t, v.Input, v.Expect)
-			})
-		}
-	}
-	if total != 25 {
-		t.Errorf("%d vectors, want 25", total)
-	}
+	vectors.Run(t, "capacity", vectors.Checks{
+		"rate_table":          tableVector,
+		"load_adjust_B":       adjustVector,
+		"lost_status_backoff": backoffVector,
+		"max_capacity":        capacityVector,
+	})
+	vectors.Run(t, "models", vectors.Checks{
+		"tcp_metric":     tcpVector,
+		"bdp":            bdpVector,
+		"window_limit":   windowVector,
+		"mbm_target":     targetVector,
+		"burst_interval": burstVector,
+		"y1564_rates":    serviceVector,
+		"mef_profile":    profileVector,
+	})
 }
 
-func tableVector(t *testing.T, input, expect json.RawMessage) {
+func tableVector(t *testing.T, v vectors.Vector) {
 	var in struct{ Rows []int }
 	var want struct {
 		Mbps []float64
 		Rows int `json:"rows_up_to_10g_excluding_0"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	for i, row := range in.Rows {
 		near(t, "the rate", RateOf(row)/1e6, want.Mbps[i])
 	}
 	near(t, "the last row to 10 Gbit/s", RateOf(want.Rows), 10e9)
 }
 
-func adjustVector(t *testing.T, input, expect json.RawMessage) {
+func adjustVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Start   int     `json:"start_row"`
 		High    int     `json:"high_speed_row"`
@@ -98,8 +67,7 @@ func adjustVector(t *testing.T, input, expect json.RawMessage) {
 	var want struct {
 		Trace [][2]int `json:"trace_row_slowcount"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	thresholds := Thresholds{HighSpeedRow: in.High, MaxRow: in.Rows, SeqErrors: in.Errors, Low: ms(in.Low), High: ms(in.Upper), SlowAdjust: in.Slow, FastDelta: in.Fast}
 	load := Load{Row: in.Start}
 	for i, r := range in.Reports {
@@ -110,7 +78,7 @@ func adjustVector(t *testing.T, input, expect json.RawMessage) {
 	}
 }
 
-func backoffVector(t *testing.T, input, expect json.RawMessage) {
+func backoffVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Upper    float64 `json:"upper_ms"`
 		Feedback float64 `json:"feedback_ms"`
@@ -119,14 +87,13 @@ func backoffVector(t *testing.T, input, expect json.RawMessage) {
 	var want struct {
 		Timeout []float64 `json:"timeout_ms"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	for i, w := range in.W {
 		near(t, "the timeout", LostStatus(ms(in.Upper), ms(in.Feedback), w).Seconds()*1000, want.Timeout[i])
 	}
 }
 
-func capacityVector(t *testing.T, input, expect json.RawMessage) {
+func capacityVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		DT       float64    `json:"dt_s"`
 		Bits     []float64  `json:"ip_bits"`
@@ -138,8 +105,7 @@ func capacityVector(t *testing.T, input, expect json.RawMessage) {
 		Eligible []bool
 		Maximum  float64 `json:"maximum_mbps"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	var samples []Sample
 	var eligible []bool
 	ratio := in.Ratio[0] / in.Ratio[1]
@@ -153,7 +119,7 @@ func capacityVector(t *testing.T, input, expect json.RawMessage) {
 	near(t, "the capacity", Capacity(samples, us(in.DT*1e6), ratio)/1e6, want.Maximum)
 }
 
-func tcpVector(t *testing.T, input, expect json.RawMessage) {
+func tcpVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		ActualS                    float64 `json:"actual_s"`
 		IdealS                     float64 `json:"ideal_s"`
@@ -166,8 +132,7 @@ func tcpVector(t *testing.T, input, expect json.RawMessage) {
 		Efficiency *float64 `json:"efficiency_percent"`
 		Delay      *float64 `json:"buffer_delay_percent"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	switch {
 	case want.Ratio != nil:
 		near(t, "the transfer time ratio", TransferTimeRatio(ms(in.ActualS*1000), ms(in.IdealS*1000)), *want.Ratio)
@@ -180,32 +145,30 @@ func tcpVector(t *testing.T, input, expect json.RawMessage) {
 	}
 }
 
-func bdpVector(t *testing.T, input, expect json.RawMessage) {
+func bdpVector(t *testing.T, v vectors.Vector) {
 	var in struct{ Cases [][2]float64 }
 	var want struct {
 		Bytes []float64 `json:"bdp_bytes"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	for i, c := range in.Cases {
 		near(t, "the product", BDP(c[0], us(c[1])), want.Bytes[i])
 	}
 }
 
-func windowVector(t *testing.T, input, expect json.RawMessage) {
+func windowVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Window float64   `json:"window_bytes"`
 		RTT    []float64 `json:"rtt_us"`
 	}
 	var want struct{ Bps []float64 }
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	for i, rtt := range in.RTT {
 		near(t, "the rate", WindowLimit(in.Window, us(rtt)), want.Bps[i])
 	}
 }
 
-func targetVector(t *testing.T, input, expect json.RawMessage) {
+func targetVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Rate        float64 `json:"rate_bps"`
 		RTT         float64 `json:"rtt_us"`
@@ -219,8 +182,7 @@ func targetVector(t *testing.T, input, expect json.RawMessage) {
 		H1, H2, S float64
 		Accept    uint64 `json:"packets_to_accept_with_zero_loss"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	target := NewTarget(in.Rate, us(in.RTT), in.MTU, in.Headers, in.Alpha, in.Beta)
 	if target.Window != want.Window || target.Run != want.Run {
 		t.Errorf("%+v, want %+v", target, want)
@@ -239,7 +201,7 @@ func targetVector(t *testing.T, input, expect json.RawMessage) {
 	}
 }
 
-func burstVector(t *testing.T, input, expect json.RawMessage) {
+func burstVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		CBS  float64 `json:"cbs_bytes"`
 		CIR  float64 `json:"cir_bps"`
@@ -249,14 +211,13 @@ func burstVector(t *testing.T, input, expect json.RawMessage) {
 		Burst    float64 `json:"burst_time_us"`
 		Interval float64 `json:"interval_us"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	burst, interval := BurstTimes(in.CBS, in.CIR, in.Link)
 	near(t, "the burst", burst.Seconds()*1e6, want.Burst)
 	near(t, "the interval", interval.Seconds()*1e6, want.Interval)
 }
 
-func serviceVector(t *testing.T, input, expect json.RawMessage) {
+func serviceVector(t *testing.T, v vectors.Vector) {
 	var in struct{ CIR, EIR float64 }
 	var want struct {
 		Steps     [4]float64 `json:"step_load"`
@@ -265,14 +226,13 @@ func serviceVector(t *testing.T, input, expect json.RawMessage) {
 		Green     float64    `json:"policing_green"`
 		Yellow    float64    `json:"policing_yellow"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	if got := ServiceRatesOf(in.CIR, in.EIR); got != ServiceRates(want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
-func profileVector(t *testing.T, input, expect json.RawMessage) {
+func profileVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		CIR      float64 `json:"cir_bps"`
 		EIR      float64 `json:"eir_bps"`
@@ -284,8 +244,7 @@ func profileVector(t *testing.T, input, expect json.RawMessage) {
 		Colours []string
 		BC, BE  float64
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	p := Profile{CIR: in.CIR, EIR: in.EIR, CBS: in.CBS, EBS: in.EBS, Coupling: in.Coupling == 1}
 	for i, f := range in.Frames {
 		if got := string(p.Mark(us(f[0]), f[1])); got != want.Colours[i] {

@@ -1,23 +1,12 @@
 package search
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
-	"os"
 	"testing"
 	"time"
-)
 
-// strict decodes JSON and refuses a key that nothing looks at.
-func strict(t *testing.T, data []byte, to any) {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		t.Fatal(err)
-	}
-}
+	"linerate/internal/vectors"
+)
 
 // near compares with the six decimals that the vectors print.
 func near(got, want float64) bool {
@@ -27,22 +16,7 @@ func near(got, want float64) bool {
 // TestVectors checks the arithmetic of the strategies against the shared vectors
 // of the standards.
 func TestVectors(t *testing.T) {
-	data, err := os.ReadFile("testdata/search.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Schema, File, About string
-		Vectors             []struct {
-			ID, Description, Standard, Kind string
-			Input, Expect                   json.RawMessage
-		}
-	}
-	strict(t, data, &file)
-	if len(file.Vectors) != 15 {
-		t.Fatalf("%d vectors, want 15", len(file.Vectors))
-	}
-	kinds := map[string]func(t *testing.T, input, expect json.RawMessage){
+	vectors.Run(t, "search", vectors.Checks{
 		"binary_search":    binaryVector,
 		"loss_curve":       curveVector,
 		"b2b_buffer":       bufferVector,
@@ -51,16 +25,7 @@ func TestVectors(t *testing.T) {
 		"mlr_classify":     classifyVector,
 		"mlr_target_chain": chainVector,
 		"mlr_counts":       countsVector,
-	}
-	for _, v := range file.Vectors {
-		t.Run(v.ID, func(t *testing.T) {
-			check, ok := kinds[v.Kind]
-			if !ok {
-				t.Fatalf("no check of kind %s", v.Kind)
-			}
-			check(t, v.Input, v.Expect)
-		})
-	}
+	})
 }
 
 // device is a link that carries so much and drops the rest.
@@ -70,7 +35,7 @@ func device(capacity float64) func(Step) (Trial, error) {
 	}
 }
 
-func binaryVector(t *testing.T, input, expect json.RawMessage) {
+func binaryVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Capacity   float64 `json:"dut_capacity_pps"`
 		Lower      uint64
@@ -83,8 +48,7 @@ func binaryVector(t *testing.T, input, expect json.RawMessage) {
 		Throughput uint64
 		Count      int `json:"trial_count"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	b := &Binary{Min: in.Lower, Max: in.Upper, Resolution: in.Resolution, Duration: time.Second}
 	history, _ := Run(b, device(in.Capacity))
 	if len(history) != want.Count {
@@ -104,14 +68,13 @@ func binaryVector(t *testing.T, input, expect json.RawMessage) {
 	}
 }
 
-func curveVector(t *testing.T, input, expect json.RawMessage) {
+func curveVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Capacity float64 `json:"dut_capacity_pps"`
 		Max      uint64  `json:"max_rate_pps"`
 	}
 	var want struct{ Points [][2]float64 }
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	const unit = 1000 // loads are packets in 1000 s, which makes every percent whole
 	history, _ := Run(&Curve{Max: in.Max * unit, Percent: 10}, device(in.Capacity*unit))
 	if len(history) != len(want.Points) {
@@ -125,7 +88,7 @@ func curveVector(t *testing.T, input, expect json.RawMessage) {
 	}
 }
 
-func bufferVector(t *testing.T, input, expect json.RawMessage) {
+func bufferVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Burst      float64    `json:"avg_b2b_frames"`
 		Max        [2]float64 `json:"max_theoretical_fps_exact"`
@@ -138,8 +101,7 @@ func bufferVector(t *testing.T, input, expect json.RawMessage) {
 		Frames    float64  `json:"corrected_frames"`
 		Actual    *float64 `json:"actual_s"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	b := BufferOf(in.Burst, in.Max[0]/in.Max[1], in.Throughput)
 	if !near(b.ImpliedS, want.Implied) || !near(b.CorrectedS, want.Corrected) || !near(b.Frames, want.Frames) {
 		t.Errorf("%+v, want %+v", b, want)
@@ -152,7 +114,7 @@ func bufferVector(t *testing.T, input, expect json.RawMessage) {
 	}
 }
 
-func resetVector(t *testing.T, input, expect json.RawMessage) {
+func resetVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Lost    uint64  `json:"frames_lost"`
 		Offered float64 `json:"offered_fps"`
@@ -160,27 +122,25 @@ func resetVector(t *testing.T, input, expect json.RawMessage) {
 	var want struct {
 		Reset float64 `json:"reset_ms"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	if got := ResetTime(in.Lost, in.Offered); !near(got.Seconds()*1000, want.Reset) {
 		t.Errorf("%v, want %v ms", got, want.Reset)
 	}
 }
 
-func lossVector(t *testing.T, input, expect json.RawMessage) {
+func lossVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Input  uint64 `json:"input_count"`
 		Output uint64 `json:"output_count"`
 	}
 	var want struct{ Percent float64 }
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	if got := 100 * LossRatio(in.Input, in.Output); !near(got, want.Percent) {
 		t.Errorf("%v %%, want %v", got, want.Percent)
 	}
 }
 
-func classifyVector(t *testing.T, input, expect json.RawMessage) {
+func classifyVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Load  uint64 `json:"load_fps"`
 		Goals []struct {
@@ -202,8 +162,7 @@ func classifyVector(t *testing.T, input, expect json.RawMessage) {
 		Pessimistic    map[string]float64 `json:"pessimistic_exceed"`
 		Conditional    map[string]float64 `json:"conditional_throughput"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	var trials []Trial
 	for _, x := range in.Trials {
 		for range x.Count {
@@ -222,7 +181,7 @@ func classifyVector(t *testing.T, input, expect json.RawMessage) {
 	}
 }
 
-func chainVector(t *testing.T, input, expect json.RawMessage) {
+func chainVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Initial   float64 `json:"initial_trial_s"`
 		Final     float64 `json:"final_trial_s"`
@@ -230,8 +189,7 @@ func chainVector(t *testing.T, input, expect json.RawMessage) {
 		Preceding int     `json:"preceding_targets"`
 	}
 	var want struct{ Chain [][3]float64 }
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	const width = 0.005
 	g := Goal{FinalTrial: seconds(in.Final), DurationSum: seconds(in.Sum), InitialTrial: seconds(in.Initial), Preceding: in.Preceding, Width: width}
 	chain := g.targets()
@@ -247,7 +205,7 @@ func chainVector(t *testing.T, input, expect json.RawMessage) {
 	}
 }
 
-func countsVector(t *testing.T, input, expect json.RawMessage) {
+func countsVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Final    float64 `json:"final_trial_s"`
 		Sum      float64 `json:"duration_sum_s"`
@@ -256,8 +214,7 @@ func countsVector(t *testing.T, input, expect json.RawMessage) {
 	var want struct {
 		Classes [][3]any `json:"good_bad_class"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	g := Goal{FinalTrial: seconds(in.Final), DurationSum: seconds(in.Sum), Exceed: in.Exceeded}
 	for _, w := range want.Classes {
 		var trials []Trial

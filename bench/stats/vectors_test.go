@@ -1,22 +1,11 @@
 package stats
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
-	"os"
 	"testing"
-)
 
-// strict decodes JSON and refuses a key that nothing looks at.
-func strict(t *testing.T, data []byte, to any) {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		t.Fatal(err)
-	}
-}
+	"linerate/internal/vectors"
+)
 
 // same compares, to the last digit that the vectors print.
 func same(t *testing.T, what string, got, want, tolerance float64) {
@@ -28,40 +17,15 @@ func same(t *testing.T, what string, got, want, tolerance float64) {
 
 // TestVectors checks the statistics against the shared vectors.
 func TestVectors(t *testing.T) {
-	data, err := os.ReadFile("testdata/stats.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Schema, File, About string
-		Vectors             []struct {
-			ID, Description, Standard, Kind string
-			Input, Expect                   json.RawMessage
-			Tolerance                       float64
-		}
-	}
-	strict(t, data, &file)
-	if len(file.Vectors) != 14 {
-		t.Fatalf("%d vectors, want 14", len(file.Vectors))
-	}
-	kinds := map[string]func(t *testing.T, input, expect json.RawMessage, tolerance float64){
-		"median_ci": medianVector, "mann_whitney": rankVector, "t_interval": meanVector, "loss_ci": lossVector,
-	}
-	for _, v := range file.Vectors {
-		t.Run(v.ID, func(t *testing.T) {
-			check, ok := kinds[v.Kind]
-			if !ok {
-				t.Fatalf("no check of kind %s", v.Kind)
-			}
-			if v.Tolerance == 0 {
-				v.Tolerance = 1e-9
-			}
-			check(t, v.Input, v.Expect, v.Tolerance)
-		})
-	}
+	vectors.Run(t, "stats", vectors.Checks{
+		"median_ci":    medianVector,
+		"mann_whitney": rankVector,
+		"t_interval":   meanVector,
+		"loss_ci":      lossVector,
+	})
 }
 
-func medianVector(t *testing.T, input, expect json.RawMessage, tolerance float64) {
+func medianVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		N          int
 		Confidence float64
@@ -70,8 +34,7 @@ func medianVector(t *testing.T, input, expect json.RawMessage, tolerance float64
 		Lo, Hi   *int
 		Coverage *float64
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	low, high, coverage, ok := MedianRanks(in.N, in.Confidence)
 	if ok != (want.Lo != nil) {
 		t.Fatalf("an interval: %v", ok)
@@ -82,7 +45,7 @@ func medianVector(t *testing.T, input, expect json.RawMessage, tolerance float64
 	if low != *want.Lo || high != *want.Hi {
 		t.Errorf("[%d, %d], want [%d, %d]", low, high, *want.Lo, *want.Hi)
 	}
-	same(t, "the coverage", coverage, *want.Coverage, tolerance)
+	same(t, "the coverage", coverage, *want.Coverage, v.Tolerance)
 	values := make([]float64, in.N)
 	for i := range values {
 		values[i] = float64(in.N - i)
@@ -92,7 +55,7 @@ func medianVector(t *testing.T, input, expect json.RawMessage, tolerance float64
 	}
 }
 
-func rankVector(t *testing.T, input, expect json.RawMessage, tolerance float64) {
+func rankVector(t *testing.T, v vectors.Vector) {
 	var in struct{ A, B []float64 }
 	var want struct {
 		UA          float64 `json:"u_a"`
@@ -102,18 +65,17 @@ func rankVector(t *testing.T, input, expect json.RawMessage, tolerance float64) 
 		MedianA     float64 `json:"median_a"`
 		MedianB     float64 `json:"median_b"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	ua, ub, p := MannWhitney(in.A, in.B)
 	if ua != want.UA || ub != want.UB || (p < 0.05) != want.Significant {
 		t.Errorf("U %v and %v, p %v, want %+v", ua, ub, p, want)
 	}
-	same(t, "p", p, want.P, tolerance)
-	same(t, "the median", Median(in.A), want.MedianA, tolerance)
-	same(t, "the median", Median(in.B), want.MedianB, tolerance)
+	same(t, "p", p, want.P, v.Tolerance)
+	same(t, "the median", Median(in.A), want.MedianA, v.Tolerance)
+	same(t, "the median", Median(in.B), want.MedianB, v.Tolerance)
 }
 
-func meanVector(t *testing.T, input, expect json.RawMessage, tolerance float64) {
+func meanVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Values []float64
 		T      float64 `json:"t_quantile"`
@@ -123,27 +85,25 @@ func meanVector(t *testing.T, input, expect json.RawMessage, tolerance float64) 
 		HalfWidth    float64 `json:"half_width"`
 		CV           float64 `json:"cv_ppm"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	m := MeanOf(in.Values, in.T)
-	same(t, "the mean", m.Mean, want.Mean, tolerance)
-	same(t, "the deviation", m.StdDev, want.StdDev, tolerance)
-	same(t, "half the width", m.HalfWidth, want.HalfWidth, tolerance)
-	same(t, "the coefficient of variation", m.CVPPM, want.CV, tolerance)
+	same(t, "the mean", m.Mean, want.Mean, v.Tolerance)
+	same(t, "the deviation", m.StdDev, want.StdDev, v.Tolerance)
+	same(t, "half the width", m.HalfWidth, want.HalfWidth, v.Tolerance)
+	same(t, "the coefficient of variation", m.CVPPM, want.CV, v.Tolerance)
 }
 
-func lossVector(t *testing.T, input, expect json.RawMessage, tolerance float64) {
+func lossVector(t *testing.T, v vectors.Vector) {
 	var in struct{ Lost, Sent uint64 }
 	var want struct {
 		Low, High   float64
 		RuleOfThree *float64 `json:"rule_of_three"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	low, high := Wilson(in.Lost, in.Sent)
-	same(t, "the low end", low, want.Low, tolerance)
-	same(t, "the high end", high, want.High, tolerance)
+	same(t, "the low end", low, want.Low, v.Tolerance)
+	same(t, "the high end", high, want.High, v.Tolerance)
 	if want.RuleOfThree != nil {
-		same(t, "the rule of three", RuleOfThree(in.Sent), *want.RuleOfThree, tolerance)
+		same(t, "the rule of three", RuleOfThree(in.Sent), *want.RuleOfThree, v.Tolerance)
 	}
 }

@@ -1,58 +1,21 @@
 package pace
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
-	"os"
 	"testing"
+
+	"linerate/internal/vectors"
 )
 
-// strict decodes a vector's input or expectation; a key that the test does not
-// know is an error, so that none is passed over in silence.
-func strict(t *testing.T, raw json.RawMessage, to any) {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestScheduleVectors(t *testing.T) {
-	raw, err := os.ReadFile("testdata/pacing.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Vectors []struct {
-			ID, Kind      string
-			Input, Expect json.RawMessage
-		}
-	}
-	if err := json.Unmarshal(raw, &file); err != nil {
-		t.Fatal(err)
-	}
-	ran := 0
-	for _, v := range file.Vectors {
-		switch v.Kind {
-		case "schedule":
-			t.Run(v.ID, func(t *testing.T) { scheduleVector(t, v.Input, v.Expect) })
-			ran++
-		case "rate_from_stamps":
-			t.Run(v.ID, func(t *testing.T) { rateVector(t, v.Input, v.Expect) })
-			ran++
-		case "inter_burst_gap":
-			t.Run(v.ID, func(t *testing.T) { burstVector(t, v.Input, v.Expect) })
-			ran++
-		}
-	}
-	if ran != 3 {
-		t.Errorf("ran %d vectors, want 3", ran)
-	}
+	vectors.Run(t, "pacing", vectors.Checks{
+		"schedule":         scheduleVector,
+		"rate_from_stamps": rateVector,
+		"inter_burst_gap":  burstVector,
+	}, "pacing") // internal/cadence has these
 }
 
-func scheduleVector(t *testing.T, input, expect json.RawMessage) {
+func scheduleVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		RateBps       uint64   `json:"rate_bps"`
 		BitsPerPacket uint64   `json:"bits_per_packet"`
@@ -63,8 +26,7 @@ func scheduleVector(t *testing.T, input, expect json.RawMessage) {
 		Interval [2]uint64 `json:"interval_ns_exact"`
 		Naive    int64     `json:"naive_rounded_interval_error_ns_after_1e8"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	s := Schedule{Costs: []uint64{in.BitsPerPacket}, Sizes: []int{0}, MicroRate: in.RateBps * microsPerUnit}
 	for i, n := range in.N {
 		if got := int64(s.Due(n)); got != want.OffsetNS[i] {
@@ -83,7 +45,7 @@ func scheduleVector(t *testing.T, input, expect json.RawMessage) {
 
 // rateVector feeds departures to a pacer's gaps and asks for the rate that they
 // show: intervals count, not packets.
-func rateVector(t *testing.T, input, expect json.RawMessage) {
+func rateVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		FirstNS       int64  `json:"first_ns"`
 		LastNS        int64  `json:"last_ns"`
@@ -95,8 +57,7 @@ func rateVector(t *testing.T, input, expect json.RawMessage) {
 		BPS   float64 `json:"bps"`
 		Wrong float64 `json:"wrong_pps_if_counted_over_span"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	p := NewPacer(Schedule{
 		Costs: []uint64{in.BitsPerPacket}, Sizes: []int{1}, Flows: 1, Burst: 1,
 		MicroRate: uint64(want.BPS) * microsPerUnit,
@@ -123,7 +84,7 @@ func rateVector(t *testing.T, input, expect json.RawMessage) {
 
 // burstVector asks for a share of a link's rate in bursts, and how long the link is
 // silent between the last bit of one and the first of the next.
-func burstVector(t *testing.T, input, expect json.RawMessage) {
+func burstVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Frame   uint64 `json:"frame_bytes"`
 		Load    uint64 `json:"load_percent"`
@@ -133,8 +94,7 @@ func burstVector(t *testing.T, input, expect json.RawMessage) {
 	var want struct {
 		GapUS float64 `json:"ibg_us"`
 	}
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	const preamble, silence = 8, 12 // bytes of each frame on the wire (IEEE 802.3)
 	cost := 8 * (in.Frame + preamble + silence)
 	p := NewPacer(Schedule{

@@ -1,60 +1,27 @@
 package cadence
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-)
 
-// strict refuses a key that to has no field for, so that no expectation is passed
-// over in silence.
-func strict(t *testing.T, raw json.RawMessage, to any) {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		t.Fatal(err)
-	}
-}
+	"linerate/internal/vectors"
+)
 
 // TestVectors runs those of kind pacing; gen/pace has the schedules of the file.
 func TestVectors(t *testing.T) {
-	raw, err := os.ReadFile("testdata/pacing.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Vectors []struct {
-			ID, Kind      string
-			Input, Expect json.RawMessage
-		}
-	}
-	if err := json.Unmarshal(raw, &file); err != nil {
-		t.Fatal(err)
-	}
-	ran := 0
-	for _, v := range file.Vectors {
-		if v.Kind == "pacing" {
-			t.Run(v.ID, func(t *testing.T) { pacingVector(t, v.Input, v.Expect) })
-			ran++
-		}
-	}
-	if ran != 4 {
-		t.Errorf("ran %d vectors, want 4", ran)
-	}
+	vectors.Run(t, "pacing", vectors.Checks{"pacing": pacingVector}, "schedule", "rate_from_stamps", "inter_burst_gap")
 }
 
 // A derived is an expectation that this package reports no figure for.
 type derived = json.RawMessage
 
-func pacingVector(t *testing.T, input, expect json.RawMessage) {
+func pacingVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Departures []int64 `json:"departures_ns"`
 		Target     float64 `json:"target_interval_ns"`
@@ -81,8 +48,7 @@ func pacingVector(t *testing.T, input, expect json.RawMessage) {
 		PerWindow  []uint64       `json:"packets_per_window"`
 	}
 	var want figures
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 
 	start := in.Departures[0]
 	w := New(start)

@@ -1,55 +1,18 @@
 package clock
 
 import (
-	"bytes"
-	"encoding/json"
 	"math/big"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-// strict refuses a key that to has no field for, so that no expectation is passed
-// over in silence.
-func strict(t *testing.T, raw json.RawMessage, to any) {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		t.Fatal(err)
-	}
-}
+	"linerate/internal/vectors"
+)
 
 // TestVectors runs those of exchanges; rx/track has the others of the file.
 func TestVectors(t *testing.T) {
-	raw, err := os.ReadFile("testdata/delay.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Vectors []struct {
-			ID, Kind      string
-			Input, Expect json.RawMessage
-		}
-	}
-	if err := json.Unmarshal(raw, &file); err != nil {
-		t.Fatal(err)
-	}
-	ran := 0
-	for _, v := range file.Vectors {
-		switch v.Kind {
-		case "four_timestamps":
-			t.Run(v.ID, func(t *testing.T) { exchangeVector(t, v.Input, v.Expect) })
-			ran++
-		case "min_rtt_offset":
-			t.Run(v.ID, func(t *testing.T) { bestVector(t, v.Input, v.Expect) })
-			ran++
-		}
-	}
-	if ran != 3 {
-		t.Errorf("ran %d vectors, want 3", ran)
-	}
+	vectors.Run(t, "delay", vectors.Checks{"four_timestamps": exchangeVector, "min_rtt_offset": bestVector},
+		"rfc3550_jitter", "rfc3550_jitter_long", "ipdv_pdv", "edf_percentile", "delay_percentiles", "skew_lp", "skew_budget")
 }
 
 // half is n/2 as the vectors write it.
@@ -58,7 +21,7 @@ func half(n int64) [2]int64 {
 	return [2]int64{f.Num().Int64(), f.Denom().Int64()}
 }
 
-func exchangeVector(t *testing.T, input, expect json.RawMessage) {
+func exchangeVector(t *testing.T, v vectors.Vector) {
 	var in struct{ T1, T2, T3, T4 int64 }
 	type figures struct {
 		RTT        int64    `json:"rtt"`
@@ -69,8 +32,7 @@ func exchangeVector(t *testing.T, input, expect json.RawMessage) {
 		Bound      [2]int64 `json:"offset_bound_half_rtt_exact"`
 	}
 	var want figures
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	e := Exchange(in)
 	got := figures{
 		RTT: int64(e.RoundTrip()), Offset: half(e.TwiceOffset()), Bound: half(int64(e.RoundTrip())),
@@ -81,7 +43,7 @@ func exchangeVector(t *testing.T, input, expect json.RawMessage) {
 	}
 }
 
-func bestVector(t *testing.T, input, expect json.RawMessage) {
+func bestVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Exchanges [][4]int64 `json:"exchanges"`
 	}
@@ -93,8 +55,7 @@ func bestVector(t *testing.T, input, expect json.RawMessage) {
 		Bound   [2]int64   `json:"bound_half_rtt_exact"`
 	}
 	var want, got figures
-	strict(t, input, &in)
-	strict(t, expect, &want)
+	v.Decode(t, &in, &want)
 	var all []Exchange
 	for _, x := range in.Exchanges {
 		e := Exchange{x[0], x[1], x[2], x[3]}

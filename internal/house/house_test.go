@@ -90,6 +90,7 @@ var rooms = map[string][]string{
 
 	// What tests alone use.
 	"internal/iperf3/iperf3test": {},
+	"internal/vectors":           {},
 }
 
 // fences says where a library may stand.

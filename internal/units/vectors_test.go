@@ -1,29 +1,17 @@
 package units
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-// A vector is one case of testdata/rates.json: what a standard says that rates,
-// intervals and sizes come to.
-type vector struct {
-	ID          string          `json:"id"`
-	Description string          `json:"description"`
-	Standard    string          `json:"standard"`
-	Kind        string          `json:"kind"`
-	Input       json.RawMessage `json:"input"`
-	Expect      json.RawMessage `json:"expect"`
-}
+	"linerate/internal/vectors"
+)
 
 // stackInput is the part of an input that names headers.
 type stackInput struct {
@@ -66,85 +54,80 @@ type expected struct {
 }
 
 func TestVectors(t *testing.T) {
-	text, err := os.ReadFile("testdata/rates.json")
+	vectors.Run(t, "rates", vectors.Checks{
+		"line_rate":          lineRateVector,
+		"rate_at_layer":      layerVector,
+		"line_rate_overhead": overheadVector,
+		"imix":               mixVector,
+		"imix_genome":        genomeVector,
+	})
+}
+
+func lineRateVector(t *testing.T, v vectors.Vector) {
+	var in struct {
+		stackInput
+		LinkBps    int64 `json:"link_bps"`
+		FrameBytes int   `json:"frame_bytes_incl_fcs"`
+	}
+	var want expected
+	v.Decode(t, &in, &want)
+	compare(t, atRate(in.stack(), in.stack().PayloadBytes(in.FrameBytes), L1, in.LinkBps), want)
+}
+
+func layerVector(t *testing.T, v vectors.Vector) {
+	var in struct {
+		stackInput
+		Layer        string `json:"target_layer"`
+		Bps          int64  `json:"target_bps"`
+		PayloadBytes int    `json:"payload_bytes"`
+	}
+	var want expected
+	v.Decode(t, &in, &want)
+	layer, err := ParseLayer(in.Layer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct {
-		Schema, File, About string
-		Vectors             []vector
-	}
-	decode(t, text, &file)
-	if len(file.Vectors) == 0 {
-		t.Fatal("no vectors")
-	}
-	for _, v := range file.Vectors {
-		t.Run(v.ID, func(t *testing.T) {
-			var want expected
-			decode(t, v.Expect, &want)
-			compare(t, evaluate(t, v), want)
-		})
-	}
+	compare(t, atRate(in.stack(), in.PayloadBytes, layer, in.Bps), want)
 }
 
-// evaluate computes what a vector asks about from the package's own functions.
-func evaluate(t *testing.T, v vector) expected {
-	switch v.Kind {
-	case "line_rate":
-		var in struct {
-			stackInput
-			LinkBps    int64 `json:"link_bps"`
-			FrameBytes int   `json:"frame_bytes_incl_fcs"`
-		}
-		decode(t, v.Input, &in)
-		return atRate(in.stack(), in.stack().PayloadBytes(in.FrameBytes), L1, in.LinkBps)
-	case "rate_at_layer":
-		var in struct {
-			stackInput
-			Layer        string `json:"target_layer"`
-			Bps          int64  `json:"target_bps"`
-			PayloadBytes int    `json:"payload_bytes"`
-		}
-		decode(t, v.Input, &in)
-		layer, err := ParseLayer(in.Layer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return atRate(in.stack(), in.PayloadBytes, layer, in.Bps)
-	case "line_rate_overhead":
-		var in struct {
-			LinkBps    int64 `json:"link_bps"`
-			FrameBytes int   `json:"frame_bytes_incl_fcs"`
-			Overhead   int   `json:"overhead_bytes"`
-		}
-		decode(t, v.Input, &in)
-		wire := Stack{}.BytesAt(L1, Stack{}.PayloadBytes(in.FrameBytes)) + in.Overhead
-		pps := big.NewRat(in.LinkBps, int64(8*wire))
-		return expected{PPS: float(pps), PPSFloor: floor(pps)}
-	case "imix":
-		var in struct {
-			LinkBps int64    `json:"link_bps"`
-			Mix     [][2]int `json:"mix"`
-		}
-		decode(t, v.Input, &in)
-		return mixAtLineRate(t, in.LinkBps, in.Mix)
-	case "imix_genome":
-		var in struct {
-			Genome string `json:"genome"`
-		}
-		decode(t, v.Input, &in)
-		sizes, err := ParseIMIX(in.Genome)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := 0
-		for _, size := range sizes {
-			sum += size
-		}
-		return expected{Sizes: &sizes, Mean: float(big.NewRat(int64(sum), int64(len(sizes))))}
+func overheadVector(t *testing.T, v vectors.Vector) {
+	var in struct {
+		LinkBps    int64 `json:"link_bps"`
+		FrameBytes int   `json:"frame_bytes_incl_fcs"`
+		Overhead   int   `json:"overhead_bytes"`
 	}
-	t.Fatalf("unknown kind %q", v.Kind)
-	return expected{}
+	var want expected
+	v.Decode(t, &in, &want)
+	wire := Stack{}.BytesAt(L1, Stack{}.PayloadBytes(in.FrameBytes)) + in.Overhead
+	pps := big.NewRat(in.LinkBps, int64(8*wire))
+	compare(t, expected{PPS: float(pps), PPSFloor: floor(pps)}, want)
+}
+
+func mixVector(t *testing.T, v vectors.Vector) {
+	var in struct {
+		LinkBps int64    `json:"link_bps"`
+		Mix     [][2]int `json:"mix"`
+	}
+	var want expected
+	v.Decode(t, &in, &want)
+	compare(t, mixAtLineRate(t, in.LinkBps, in.Mix), want)
+}
+
+func genomeVector(t *testing.T, v vectors.Vector) {
+	var in struct {
+		Genome string `json:"genome"`
+	}
+	var want expected
+	v.Decode(t, &in, &want)
+	sizes, err := ParseIMIX(in.Genome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for _, size := range sizes {
+		sum += size
+	}
+	compare(t, expected{Sizes: &sizes, Mean: float(big.NewRat(int64(sum), int64(len(sizes))))}, want)
 }
 
 // atRate is everything about packets of one payload size at bps of a layer.
@@ -208,16 +191,6 @@ func compare(t *testing.T, got, want expected) {
 	})
 	if diff := cmp.Diff(want, got, near); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// decode refuses keys that it does not know, so that no expectation is skipped.
-func decode(t *testing.T, text []byte, v any) {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		t.Fatal(err)
 	}
 }
 

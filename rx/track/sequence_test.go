@@ -1,6 +1,7 @@
 package track
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,16 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"linerate/internal/probe"
+	"linerate/internal/vectors"
 )
 
 func TestSequenceVectors(t *testing.T) {
-	vectors(t, "sequence", map[string]func(*testing.T, vector){
+	vectors.Run(t, "sequence", vectors.Checks{
 		"sequence":      sequenceVector,
+		"free_runs":     runsVector,
 		"sequence_wrap": wrapVector,
 		"bitmap_window": windowVector,
-		"free_runs":     nil, // statistics of reordering-free runs aren't reported
-		"update_seq":    nil, // RTP's receiver; see TestDoubt for what the tracker has of it
-	})
+	}, "update_seq") // RTP's receiver; see TestDoubt for what the tracker has of it
 }
 
 // A late packet is one that arrived behind a greater number.
@@ -45,6 +46,9 @@ type freeRuns struct {
 	Q       uint64   `json:"q"`
 	OpenRun uint64   `json:"open_run"`
 }
+
+// A later is an expectation that is no figure of the tracker's.
+type later = json.RawMessage
 
 type sequenceExpect struct {
 	Sent                uint64            `json:"sent"`
@@ -178,7 +182,7 @@ func ratio(a, b uint64) *float64 {
 
 var approximately = cmpopts.EquateApprox(1e-9, 1e-6)
 
-func sequenceVector(t *testing.T, v vector) {
+func sequenceVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		FirstSeq uint64   `json:"first_seq"`
 		Sent     uint64   `json:"sent"`
@@ -188,8 +192,7 @@ func sequenceVector(t *testing.T, v vector) {
 		Delta    uint64   `json:"delta"`
 	}
 	var want sequenceExpect
-	strict(t, v.Input, &in)
-	strict(t, v.Expect, &want)
+	v.Decode(t, &in, &want)
 
 	w := newWatch(in.FirstSeq)
 	for i, seq := range in.Arrivals {
@@ -267,7 +270,43 @@ func sequenceVector(t *testing.T, v vector) {
 	}
 }
 
-func wrapVector(t *testing.T, v vector) {
+// runsVector sends each run in order, but for one packet before it that comes behind it.
+func runsVector(t *testing.T, v vectors.Vector) {
+	var in struct {
+		Lengths []uint64 `json:"run_lengths"`
+	}
+	type figures struct {
+		X     uint64  `json:"x"`
+		A     uint64  `json:"a"`
+		P     uint64  `json:"p"`
+		Q     uint64  `json:"q"`
+		Mean  float64 `json:"mean_run"`
+		QA    float64 `json:"q_over_a"`
+		Ratio float64 `json:"ratio"`
+	}
+	var want figures
+	v.Decode(t, &in, &want)
+	w := newWatch(0)
+	var next uint64
+	for _, length := range in.Lengths {
+		late := next
+		for range length {
+			next++
+			w.arrive(next, 0, probe.NativeSize)
+		}
+		w.arrive(late, 0, probe.NativeSize)
+		next++
+	}
+	runs := w.runs
+	got := figures{X: runs.X, A: runs.A, P: w.flow.Unique, Q: runs.Q}
+	got.Mean, got.QA = *ratio(got.A, got.X), *ratio(got.Q, got.A)
+	got.Ratio = got.QA / got.Mean
+	if diff := cmp.Diff(want, got, approximately); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func wrapVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		Bits     uint     `json:"bits"`
 		First    uint64   `json:"first_seq_extended"`
@@ -286,8 +325,7 @@ func wrapVector(t *testing.T, v vector) {
 		Detail      []latePacket `json:"reordered_detail"`
 	}
 	var want result
-	strict(t, v.Input, &in)
-	strict(t, v.Expect, &want)
+	v.Decode(t, &in, &want)
 
 	w := newWatch(0)
 	w.tracker.seqBits = in.Bits
@@ -319,7 +357,7 @@ func wrapVector(t *testing.T, v vector) {
 
 // windowVector stretches a vector to the tracker's window: each of its packets
 // becomes as many in a row as make one window of the other.
-func windowVector(t *testing.T, v vector) {
+func windowVector(t *testing.T, v vectors.Vector) {
 	var in struct {
 		FirstSeq uint64   `json:"first_seq"`
 		Sent     uint64   `json:"sent"`
@@ -340,8 +378,7 @@ func windowVector(t *testing.T, v vector) {
 		Bitmap counts `json:"bitmap"`
 		Truth  later  `json:"truth"` // what a longer memory would have told
 	}
-	strict(t, v.Input, &in)
-	strict(t, v.Expect, &want)
+	v.Decode(t, &in, &want)
 
 	stretch := Window / in.Window
 	tracker := New(Config{})

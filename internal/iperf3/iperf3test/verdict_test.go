@@ -3,34 +3,14 @@ package iperf3test
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"testing"
-)
 
-// vectors hands over the shared vectors of a file that say what iperf3 makes of
-// their input.
-func vectors(t *testing.T, file string, test func(t *testing.T, input, expect json.RawMessage)) {
-	b, err := os.ReadFile("../../../rx/track/testdata/" + file + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table struct {
-		Vectors []struct {
-			ID            string
-			Input, Expect json.RawMessage
-		}
-	}
-	if err := json.Unmarshal(b, &table); err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range table.Vectors {
-		t.Run(v.ID, func(t *testing.T) { test(t, v.Input, v.Expect) })
-	}
-}
+	"linerate/internal/vectors"
+)
 
 func TestVerdictOnSequences(t *testing.T) {
 	ran := 0
-	vectors(t, "sequence", func(t *testing.T, input, expect json.RawMessage) {
+	for _, vector := range vectors.Load(t, "sequence") {
 		var in struct {
 			FirstSeq int64 `json:"first_seq"`
 			Arrivals []int64
@@ -42,13 +22,13 @@ func TestVerdictOnSequences(t *testing.T) {
 				Packets    int64
 			} `json:"iperf3_model"`
 		}
-		if err := json.Unmarshal(expect, &want); err != nil {
+		if err := json.Unmarshal(vector.Expect, &want); err != nil {
 			t.Fatal(err)
 		}
 		if want.Model == nil {
-			return
+			continue
 		}
-		if err := json.Unmarshal(input, &in); err != nil {
+		if err := json.Unmarshal(vector.Input, &in); err != nil {
 			t.Fatal(err)
 		}
 		var v Verdict
@@ -56,10 +36,10 @@ func TestVerdictOnSequences(t *testing.T) {
 			v.Arrive(number - in.FirstSeq + 1)
 		}
 		if v.Lost != want.Model.Lost || v.OutOfOrder != want.Model.OutOfOrder || v.Packets != want.Model.Packets {
-			t.Errorf("got %+v, want %+v", v, *want.Model)
+			t.Errorf("%s: got %+v, want %+v", vector.ID, v, *want.Model)
 		}
 		ran++
-	})
+	}
 	if ran != 32 {
 		t.Errorf("%d vectors ran, not 32", ran)
 	}
@@ -67,18 +47,18 @@ func TestVerdictOnSequences(t *testing.T) {
 
 func TestVerdictOnJitter(t *testing.T) {
 	ran := 0
-	vectors(t, "delay", func(t *testing.T, input, expect json.RawMessage) {
+	for _, vector := range vectors.Load(t, "delay") {
 		var in struct{ Send, Recv []float64 }
 		var want struct {
 			Final *float64 `json:"iperf3_final"`
 		}
-		if err := json.Unmarshal(expect, &want); err != nil {
+		if err := json.Unmarshal(vector.Expect, &want); err != nil {
 			t.Fatal(err)
 		}
 		if want.Final == nil {
-			return
+			continue
 		}
-		if err := json.Unmarshal(input, &in); err != nil {
+		if err := json.Unmarshal(vector.Input, &in); err != nil {
 			t.Fatal(err)
 		}
 		var v Verdict
@@ -86,10 +66,10 @@ func TestVerdictOnJitter(t *testing.T) {
 			v.Delay(in.Recv[i] - in.Send[i])
 		}
 		if math.Abs(v.Jitter-*want.Final) > 1e-9 {
-			t.Errorf("got %.9f, want %.9f", v.Jitter, *want.Final)
+			t.Errorf("%s: got %.9f, want %.9f", vector.ID, v.Jitter, *want.Final)
 		}
 		ran++
-	})
+	}
 	if ran != 6 {
 		t.Errorf("%d vectors ran, not 6", ran)
 	}
