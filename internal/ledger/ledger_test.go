@@ -44,6 +44,7 @@ func (a account) test() Test {
 		Receiver: &result.Receiver{ArrivedPackets: &result.ArrivedPackets{Packets: a.Packets, Unique: a.Arrived, Lost: a.Lost}},
 	}
 	if a.Receiver.Merged {
+		t.Config.RX = "gro"
 		t.Receiver.Arrivals = &result.Arrivals{MergedFrames: 1}
 	}
 	if a.Sender.Host != nil {
@@ -254,6 +255,21 @@ func TestLedgerNamesTheStage(t *testing.T) {
 			Sender:   senderEnd{Host: host(counted{"qdisc_drops": 40, "tx_packets": 960}, nil, counted{"QDISC_DROP": 40})},
 			Receiver: receiverEnd{Drops: ptr(uint64(60)), Host: host(counted{"rx_packets": 960}, nil, counted{})}},
 			map[string][2]uint64{"sender_qdisc": {40, 40}, "receiver_socket": {60, 60}}},
+		{"merged datagrams, of which the socket counts one", account{
+			Receiver: receiverEnd{Merged: true, Drops: ptr(uint64(2)), Host: host(nil, nil, counted{"SOCKET_RCVBUFF": 100, "NOT_SPECIFIED": 98})}},
+			map[string][2]uint64{"receiver_socket": {100, 100}}},
+		{"merged datagrams, beside a firewall", account{
+			Receiver: receiverEnd{Merged: true, Drops: ptr(uint64(2)), Host: host(nil, nil, counted{"NETFILTER_DROP": 40, "SOCKET_RCVBUFF": 60})}},
+			map[string][2]uint64{"receiver_filter": {40, 40}, "receiver_socket": {60, 60}}},
+		{"merged datagrams, where the kernel was not asked", account{
+			Receiver: receiverEnd{Merged: true, Drops: ptr(uint64(2))}},
+			map[string][2]uint64{"receiver_socket": {2, 100}}},
+		{"merged datagrams, of which another's socket drops its copies", account{
+			Receiver: receiverEnd{Merged: true, Drops: &none, Host: host(nil, nil, counted{"SOCKET_RCVBUFF": 60})}},
+			nil},
+		{"a packet socket that frees what it read", account{
+			Receiver: receiverEnd{Drops: &none, Host: host(counted{"rx_packets": 1000}, nil, counted{"NOT_SPECIFIED": 1000})}},
+			nil},
 		{"more drops than were lost", account{Receiver: receiverEnd{Drops: ptr(uint64(500))}},
 			map[string][2]uint64{"receiver_socket": {100, 100}}},
 	} {

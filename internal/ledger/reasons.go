@@ -18,7 +18,7 @@ const (
 	inQueue               // of the sender: qdisc, neighbour
 	inDevice              // of the sender: driver
 	inBacklog             // of the receiver
-	inSocket              // of the receiver: its own count is better
+	inSocket              // of the receiver: its own count is better but for what came merged
 	copied                // a copy for another listener, or one that a raw path has already
 )
 
@@ -69,8 +69,10 @@ var reasons = map[string]struct {
 	"XFRM_POLICY":        {inFilter, "IPsec policy refuses them: ip xfrm policy"},
 }
 
-// unspecific is what a place that gives no reason leaves: at the sender a driver,
-// which counts the drop itself, or the neighbour's queue.
+// unspecific is what a place that gives no reason leaves. At the sender it is a driver,
+// which counts the drop itself, or the neighbour's queue; at the receiver a packet socket
+// that frees what was read, or the rest of a super-frame that was dropped, which counts in
+// whole for the reason of that.
 const unspecific = "NOT_SPECIFIED"
 
 // dropped are the packets that a host gave up at places of some kind. Known is
@@ -83,7 +85,7 @@ func dropped(h *result.Host, role string, wanted kind) (n uint64, evidence, advi
 	var most uint64
 	for _, reason := range slices.Sorted(maps.Keys(h.DropReasons)) {
 		packets := h.DropReasons[reason]
-		if reasons[reason].kind != wanted || packets == 0 || role == sender && reason == unspecific {
+		if reasons[reason].kind != wanted || packets == 0 || reason == unspecific {
 			continue
 		}
 		n += packets

@@ -195,8 +195,20 @@ func (t *Test) socket() claim {
 	}
 	low, high := t.checksums()
 	c.low, c.high = less(*own.Drops, high), less(*own.Drops, low)
-	c.Evidence = and(fmt.Sprintf("buffer of %s overflowed, by the socket's own count: %d", buffer(own), c.high),
-		net(t.ReceiverHost, receiver).evidence(t.udp("RcvbufErrors")))
+	count := fmt.Sprintf("buffer of %s overflowed, by the socket's own count: %d", buffer(own), c.high)
+	reasons := ""
+	if t.Config.RX == "gro" && c.high > 0 {
+		// What UDP_GRO merged is dropped as one and counted as one (net/ipv4/udp.c).
+		count += ", where datagrams that came merged are one"
+		n, evidence, _, known := dropped(t.ReceiverHost, receiver, inSocket)
+		if known {
+			c.low, c.high = max(c.low, n), max(c.high, n)
+			reasons = evidence
+		} else {
+			c.high = t.Receiver.Lost
+		}
+	}
+	c.Evidence = and(count, reasons, net(t.ReceiverHost, receiver).evidence(t.udp("RcvbufErrors")))
 	c.Advice = t.room()
 	return c
 }
