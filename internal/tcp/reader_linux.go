@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +24,9 @@ func newReader(conn *net.TCPConn, verify *probe.Pattern) (reader, error) {
 	d.take = d.recv // bound once: each binding allocates
 	return d, nil
 }
+
+// dropLen is the most bytes that one system call drops, so that it ends while more come.
+const dropLen = 16 << 20
 
 // A discarder lets the kernel drop a stream's bytes without copying them
 // (MSG_TRUNC of tcp(7)).
@@ -44,7 +48,7 @@ func (d *discarder) read() (n, corrupt int, err error) {
 // recv takes what there is and says whether it need not wait.
 func (d *discarder) recv(fd uintptr) bool {
 	for {
-		n, _, errno := unix.Syscall6(unix.SYS_RECVFROM, fd, 0, readLen, unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
+		n, _, errno := unix.Syscall6(unix.SYS_RECVFROM, fd, 0, dropLen, unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
 		switch {
 		case errno == unix.EINTR:
 			continue
@@ -61,12 +65,12 @@ func (d *discarder) recv(fd uintptr) bool {
 	}
 }
 
-// wakeRarely has the kernel wake a reader for no less than a sixteenth of the
-// receive buffer as it now is, or half of what one call reads (SO_RCVLOWAT): many
-// packets, and yet the window stays open. A small window is waited on by the
-// sender: there every byte wakes.
+// wakeRarely has the kernel wake a reader for no less than a sixteenth of the receive
+// buffer as it now is (SO_RCVLOWAT): many packets, and yet the window stays open. On a
+// short path, which needs little of the window, it is a quarter: whoever has to be woken
+// from sleep is late. A small window is waited on by the sender: there every byte wakes.
 func wakeRarely(conn *net.TCPConn) error {
-	const small = 1 << 20
+	const small, short = 1 << 20, time.Millisecond
 	buffer, err := number(conn, unix.SOL_SOCKET, unix.SO_RCVBUF, "SO_RCVBUF")
 	if err != nil {
 		return err
@@ -74,7 +78,14 @@ func wakeRarely(conn *net.TCPConn) error {
 	if buffer < small {
 		return wakeAtOnce(conn)
 	}
-	return setLowWater(conn, min(buffer/16, readLen/2))
+	info, err := ReadInfo(conn)
+	if err != nil {
+		return err
+	}
+	if info.RTT != nil && *info.RTT < short {
+		return setLowWater(conn, buffer/4)
+	}
+	return setLowWater(conn, buffer/16)
 }
 
 // wakeAtOnce has it wake a reader for any byte, as it is with a new connection.

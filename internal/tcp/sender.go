@@ -57,6 +57,9 @@ func (s *Sender) Shortfall() uint64 { return s.shortfall.Load() }
 // The connection stays open, for CloseWrite to mark the end. An error says that
 // the connection broke; what was sent until then is counted.
 func (s *Sender) Run(ctx context.Context) error {
+	if err := keepUnsent(s.Conn); err != nil {
+		return err
+	}
 	w, err := s.newWriter()
 	if err != nil {
 		return err

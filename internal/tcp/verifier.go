@@ -7,7 +7,7 @@ import (
 	"linerate/internal/probe"
 )
 
-// readLen is the most bytes that one system call takes from the kernel.
+// readLen is the most bytes that one system call copies from the kernel.
 const readLen = 1 << 20
 
 // A verifier reads a stream and compares it with what was sent.

@@ -11,6 +11,16 @@ import (
 	"linerate/internal/probe"
 )
 
+// keepUnsent has the kernel take no more than a block ahead of what it can send
+// (TCP_NOTSENT_LOWAT of tcp(7)). With a buffer full of that, acknowledgements alone
+// drive the sender, on the processor that works on them, while the writer's is idle.
+func keepUnsent(conn *net.TCPConn) error {
+	return onSocket(conn, func(fd uintptr) error {
+		return os.NewSyscallError("set TCP_NOTSENT_LOWAT",
+			unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, DefaultLen))
+	})
+}
+
 // A fileWriter has the kernel send the pages of a file in memory, which it need
 // not copy (sendfile(2), memfd_create(2)).
 type fileWriter struct {
