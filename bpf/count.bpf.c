@@ -31,6 +31,7 @@ struct filter {
 	__u16 port, data_magic, end_magic; /* host order */
 	__u16 drop;
 	__u64 every; /* keeps the arrival of each so manieth; 0 of none */
+	__u64 trial_every; /* and after each so manieth of those a trial of the core; 0 of none */
 };
 
 struct vlan_hdr {
@@ -51,6 +52,54 @@ struct {
 	__type(value, __u64);
 } stamps SEC(".maps");
 
+struct trial {
+	__u64 at;
+	__u64 took;
+};
+
+/* As the stamps. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct trial);
+} trials SEC(".maps");
+
+__u64 worked; /* keeps the compiler from leaving the work out */
+
+/* Times a fixed piece of work that keeps all units of a core busy, so that it takes longer
+ * while another hardware thread shares them. */
+static __always_inline void try_core(__u32 place)
+{
+	struct trial *trial = bpf_map_lookup_elem(&trials, &place);
+
+	if (!trial)
+		return;
+
+	__u64 a = place, b = 2, c = 3, d = 4, e = 5, f = 6;
+	__u64 begun = bpf_ktime_get_ns();
+
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < 250; i++) {
+		a += 7;
+		b ^= 9;
+		c += 5;
+		d ^= i;
+		e += 3;
+		f ^= 2;
+		a ^= i;
+		b += 1;
+		c ^= i;
+		d += 2;
+		e ^= i;
+		f += 4;
+	}
+	worked = a + b + c + d + e + f;
+	trial->took = bpf_ktime_get_ns() - begun;
+	trial->at = begun;
+}
+
 static __always_inline void add(__u64 *counter, __u64 n)
 {
 	__sync_fetch_and_add(counter, n);
@@ -69,6 +118,8 @@ static __always_inline void keep(void)
 
 	if (stamp)
 		*stamp = bpf_ktime_get_ns();
+	if (filter.trial_every && place % filter.trial_every == 0)
+		try_core(place / filter.trial_every);
 }
 
 /* The payload of a whole UDP datagram to the port, or NULL. */

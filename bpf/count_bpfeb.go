@@ -14,12 +14,13 @@ import (
 )
 
 type countFilter struct {
-	_         structs.HostLayout
-	Port      uint16
-	DataMagic uint16
-	EndMagic  uint16
-	Drop      uint16
-	Every     uint64
+	_          structs.HostLayout
+	Port       uint16
+	DataMagic  uint16
+	EndMagic   uint16
+	Drop       uint16
+	Every      uint64
+	TrialEvery uint64
 }
 
 type countTotals struct {
@@ -32,15 +33,23 @@ type countTotals struct {
 	LastNs    uint64
 }
 
+type countTrial struct {
+	_    structs.HostLayout
+	At   uint64
+	Took uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	countMapStamps  = "stamps"
+	countMapTrials  = "trials"
 	countProgCount  = "count"
 	countVarArrived = "arrived"
 	countVarFilter  = "filter"
 	countVarTotals  = "totals"
+	countVarWorked  = "worked"
 )
 
 // loadCount returns the embedded CollectionSpec for count.
@@ -93,6 +102,7 @@ type countProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type countMapSpecs struct {
 	Stamps *ebpf.MapSpec `ebpf:"stamps"`
+	Trials *ebpf.MapSpec `ebpf:"trials"`
 }
 
 // countVariableSpecs contains global variables before they are loaded into the kernel.
@@ -102,6 +112,7 @@ type countVariableSpecs struct {
 	Arrived *ebpf.VariableSpec `ebpf:"arrived"`
 	Filter  *ebpf.VariableSpec `ebpf:"filter"`
 	Totals  *ebpf.VariableSpec `ebpf:"totals"`
+	Worked  *ebpf.VariableSpec `ebpf:"worked"`
 }
 
 // countObjects contains all objects after they have been loaded into the kernel.
@@ -125,11 +136,13 @@ func (o *countObjects) Close() error {
 // It can be passed to loadCountObjects or ebpf.CollectionSpec.LoadAndAssign.
 type countMaps struct {
 	Stamps *ebpf.Map `ebpf:"stamps"`
+	Trials *ebpf.Map `ebpf:"trials"`
 }
 
 func (m *countMaps) Close() error {
 	return _CountClose(
 		m.Stamps,
+		m.Trials,
 	)
 }
 
@@ -140,6 +153,7 @@ type countVariables struct {
 	Arrived *ebpf.Variable `ebpf:"arrived"`
 	Filter  *ebpf.Variable `ebpf:"filter"`
 	Totals  *ebpf.Variable `ebpf:"totals"`
+	Worked  *ebpf.Variable `ebpf:"worked"`
 }
 
 // countPrograms contains all programs after they have been loaded into the kernel.

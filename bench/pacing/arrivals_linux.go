@@ -4,15 +4,22 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"linerate/bpf"
 )
 
-// arrivals are when packets came, in ns, each every-th of all that came, and what was
+// arrivals are when packets came, in ns, each every-th of all that came; and what was
 // taken from their sender meanwhile.
 type arrivals struct {
-	at    []int64
-	every int
-	away  away
+	at     []int64
+	every  int
+	begun  int64       // when the first window begins, in ns
+	taken  []away      // up to that, and up to the end of each short window
+	trials []bpf.Trial // of the core on which packets come, which is the sender's
 }
+
+// away is what was taken from the sender in all.
+func (a arrivals) away() away { return a.taken[len(a.taken)-1].since(a.taken[0]) }
 
 // slopeError is how far the long-run rate was from one packet each nominal ns, in
 // ppm: the slope of the earliest arrivals, each against its own place in the
@@ -72,22 +79,4 @@ func (a arrivals) gaps(nominal float64) (s spread) {
 	s.p50, s.p99, s.p999, s.most = at(500), at(990), at(999), all[len(all)-1]
 	s.deviation, s.near = off[len(off)/2], float64(near)/float64(len(all))
 	return s
-}
-
-// worst is how far the rate of any window of a length was from the nominal one, as a
-// part of it and in packets; NaN if the run was shorter.
-func (a arrivals) worst(length time.Duration, nominal float64) (part, packets float64) {
-	if len(a.at) == 0 || a.at[len(a.at)-1]-a.at[0] < int64(length) {
-		return math.NaN(), math.NaN()
-	}
-	want := float64(length) / nominal
-	end, n := a.at[0]+int64(length), 0
-	for _, at := range a.at {
-		for at >= end {
-			packets = max(packets, math.Abs(float64(n)-want))
-			end, n = end+int64(length), 0
-		}
-		n += a.every
-	}
-	return packets / want, packets
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"math"
 	"testing"
-	"time"
 )
 
 // regular is packets with a gap, of which each late-th comes 300 µs late.
@@ -41,17 +40,5 @@ func TestGaps(t *testing.T) {
 	burst := arrivals{every: 1, at: []int64{0, 1, 2, 400, 401, 402, 403, 800}}
 	if got := burst.gaps(100); got.run != 4 || got.deviation != 99 {
 		t.Errorf("%+v, want 4 in a row", got)
-	}
-}
-
-func TestWorst(t *testing.T) {
-	part, packets := regular(1000, 1e6, 0, 1).worst(100*time.Millisecond, 1e6)
-	if part != 0 || packets != 0 {
-		t.Errorf("of an exact run: %g, %g packets", part, packets)
-	}
-	a := regular(1000, 1e6, 0, 1)
-	a.at = append(a.at[:150], a.at[160:]...)
-	if part, packets = a.worst(100*time.Millisecond, 1e6); part != 0.1 || packets != 10 {
-		t.Errorf("ten missing: %g, %g packets", part, packets)
 	}
 }

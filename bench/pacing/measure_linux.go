@@ -20,6 +20,9 @@ const (
 	warmUp = 700 * time.Millisecond // a program may first shake hands with its server
 	// stampsMost bounds the memory of a run: 8 bytes each.
 	stampsMost = 1 << 24
+	// The core is tried so often at the rate that is asked for, or at each packet.
+	trialEach  = time.Millisecond
+	trialsMost = 1 << 16
 )
 
 // A bench is the lab in which programs are measured.
@@ -31,8 +34,8 @@ type bench struct {
 }
 
 // measure runs a program for a while and returns when its packets came, of which
-// there ought to be so many a second.
-func (b *bench) measure(p peer.Program, frame int, pps float64) (a arrivals, err error) {
+// there ought to be so many a second, with up to so many trials of the core.
+func (b *bench) measure(p peer.Program, frame int, pps float64, trials int) (a arrivals, err error) {
 	l := b.lab
 	target := &peer.Target{
 		Interface: l.A().Interface, Source: l.A().Addr4, Addr: l.B().Addr4,
@@ -47,6 +50,7 @@ func (b *bench) measure(p peer.Program, frame int, pps float64) (a arrivals, err
 		}
 		counter, err = bpf.AttachCounter(link.Index, bpf.Filter{
 			Port: peer.Port, EndMagic: probe.MagicEnd, Drop: true, Stamps: stampsMost, Every: a.every,
+			Trials: trials, TrialEvery: max(1, int(pps*trialEach.Seconds())/a.every),
 		})
 		return err
 	}
@@ -82,19 +86,19 @@ func (b *bench) measure(p peer.Program, frame int, pps float64) (a arrivals, err
 			return a, err
 		}
 	}
-	before, err := readAway(send.Process.Pid)
+	if a.begun, a.taken, err = watch(send.Process.Pid, b.length); err != nil {
+		return a, err
+	}
+	at, err := counter.Stamps()
 	if err != nil {
 		return a, err
 	}
-	begun := linux.Monotonic()
-	time.Sleep(b.length)
-	after, errAway := readAway(send.Process.Pid)
-	a.away = after.since(before)
-	at, err := counter.Stamps()
-	err = errors.Join(err, errAway)
-	first, _ := slices.BinarySearch(at, begun)
+	first, _ := slices.BinarySearch(at, a.begun)
 	a.at = at[first:]
-	if err == nil && len(a.at) == 0 {
+	if a.trials, err = counter.Trials(); err != nil {
+		return a, err
+	}
+	if len(a.at) == 0 {
 		err = fmt.Errorf("%s sent nothing at %d bytes: %s", p.Name, frame, strings.Join(strings.Fields(said.String()), " "))
 	}
 	return a, err

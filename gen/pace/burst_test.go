@@ -14,7 +14,7 @@ func TestSmallestBurstThatHoldsTheRate(t *testing.T) {
 	for _, tt := range []struct {
 		call int64 // ns
 		most int
-	}{{900, 1}, {1900, 2}, {5500, 6}} {
+	}{{900, 1}, {1100, 2}, {1500, 2}, {1900, 2}, {2300, 3}, {3100, 4}, {5500, 7}} {
 		sent, p := simulate(s, tt.call, never)
 		stats := Finish(p)
 		if stats.Packets != 100_000 || stats.Shortfall != 0 {
@@ -23,6 +23,9 @@ func TestSmallestBurstThatHoldsTheRate(t *testing.T) {
 		most := 0
 		for _, d := range sent {
 			most = max(most, d.N)
+		}
+		if last := sent[len(sent)-1]; last.at > int64(last.Due)+2*tt.call {
+			t.Errorf("calls of %d ns: the last left %d ns late", tt.call, last.at-int64(last.Due))
 		}
 		if most != tt.most {
 			t.Errorf("calls of %d ns: up to %d packets at once, want %d", tt.call, most, tt.most)

@@ -31,7 +31,8 @@ type Pacer struct {
 	inTurn  int           // packets of this turn's burst still to go
 	next    []uint64      // next sequence number of each flow
 
-	together uint64 // packets that left last
+	together uint64        // packets that left last
+	unused   time.Duration // of the time before they left, see save
 
 	watch    *cadence.Watch // of departures
 	firstDue time.Duration  // when the first and the last were due, time forgone left aside
@@ -138,7 +139,7 @@ func (p *Pacer) ready(now int64, n uint64) uint64 {
 		return ready
 	}
 	_, last := p.watch.Span()
-	by, allowed := time.Duration(now-p.start), p.due+time.Duration(now-last)*repayDen/repayNum
+	by, allowed := time.Duration(now-p.start), p.due+(time.Duration(now-last)+p.unused)*repayDen/repayNum
 	for ready < n && p.s.ownDue(p.slot+ready) <= by && p.s.ownDue(p.slot+ready+1) <= allowed {
 		ready++
 	}
@@ -169,10 +170,20 @@ func (p *Pacer) Sent(b Burst, n int, at int64) {
 	p.lastDue = b.Due - p.forgone
 	after := p.s.place(p.slot) + uint64(n)
 	p.take(b, n)
+	p.save(at, (p.due-b.Due)*repayNum/repayDen, n)
 	if late := time.Duration(at-p.start) - b.Due; p.s.MicroRate > 0 && late > lateFloor && late > p.s.deadline(after)-b.Due {
 		p.stats.Late += uint64(n)
 	}
 	p.watch.Add(at, cadence.Load{Packets: uint64(n), Bytes: uint64(n) * uint64(b.Size)}, int64(p.due-b.Due)/int64(n))
+}
+
+// save keeps what n packets that left at a time in ns, and may take so long at the rate of
+// repayment, left over of the time since the call before: of no more than one of them, as
+// a stall is no call. Without it, a path whose calls take 1.1 gaps would never be allowed
+// the second packet that it needs once in a while.
+func (p *Pacer) save(at int64, take time.Duration, n int) {
+	_, last := p.watch.Span()
+	p.unused = min(max(p.unused+time.Duration(at-last)-take, 0), take/time.Duration(n))
 }
 
 // take makes the first n packets of b sent.
