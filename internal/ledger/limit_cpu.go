@@ -29,7 +29,7 @@ func (t *Test) receiverCore() *result.Limit {
 // atItsEnd says which core of a host had nothing left to give to the test and what
 // it did; empty if none, or if that is unknown. That is the core where our busiest
 // thread ran, or one that has its hands full of packets below it (softirq).
-// Another's load is no matter.
+// Another's load is no matter. A thread that moved may have had more than any one core.
 func (t *Test) atItsEnd(h *result.Host) string {
 	core := busiest(h)
 	if core == nil || h.CPU.BusiestThreadCore == nil {
@@ -43,7 +43,12 @@ func (t *Test) atItsEnd(h *result.Host) string {
 		}
 	}
 	if what, _ := most(core); what == "softirq" {
-		return spent(h, core)
+		if says := spent(h, core); says != "" {
+			return says
+		}
+	}
+	if thread := h.CPU.BusiestThread; thread != nil && *thread >= busy {
+		return fmt.Sprintf("our busiest thread had %s of a core, now of one, now of another", percent(*thread))
 	}
 	return ""
 }

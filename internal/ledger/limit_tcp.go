@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"time"
 
@@ -71,7 +72,7 @@ func asWindow(size uint64) string {
 // window held the sender.
 func (t *Test) congestion() *result.Limit {
 	tcp := t.tcp()
-	if tcp == nil || tcp.Retransmits == nil || *tcp.Retransmits == 0 {
+	if tcp == nil || tcp.Retransmits == nil || *tcp.Retransmits == 0 || t.harmless(*tcp.Retransmits) {
 		return nil
 	}
 	why := fmt.Sprintf("%d segments were sent again", *tcp.Retransmits)
@@ -82,6 +83,20 @@ func (t *Test) congestion() *result.Limit {
 		why += " over " + units.FormatNS(int64(rtt))
 	}
 	return limit("network", "%s", why)
+}
+
+// harmless is whether so few segments were sent again that a window which halves for
+// each would allow far more than came about: 1.22 segments a round trip over the root of
+// their share (Mathis et al., "The macroscopic behavior of the TCP congestion avoidance
+// algorithm", 1997).
+func (t *Test) harmless(again uint64) bool {
+	got, rtt, segment := t.achieved(), roundTrip(t.tcp()).Seconds(), 8*float64(t.Config.MSS)
+	if got == nil || rtt == 0 || segment == 0 {
+		return false
+	}
+	const constant, far = 1.22, 2
+	sent := got.L4Bps * t.Sender.Seconds / segment
+	return constant*segment/rtt/math.Sqrt(float64(again)/sent) > far*got.L4Bps
 }
 
 // tcp is what TCP told of the sender; nil if nothing.

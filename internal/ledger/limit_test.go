@@ -154,6 +154,14 @@ func TestLimitNamesWhatHeldTheRate(t *testing.T) {
 		{"segments that were lost", Test{Config: tcpMax, SenderHost: idle, Sender: stream(20e6, result.SentTCP{
 			BusyNS: ptr(int64(10e9)), Retransmits: ptr(uint64(77)), MaxCwndBytes: ptr(uint64(30 << 10))})}, nil,
 			"network", []string{"77 segments"}},
+		{"one segment of millions that was lost", Test{Config: &result.Config{Protocol: "tcp", MSS: 1448}, SenderHost: idle, Sender: stream(10e9, result.SentTCP{
+			BusyNS: ptr(int64(10e9)), Retransmits: ptr(uint64(1)), RTTNS: &result.RTT{Mean: 200_000}})}, nil,
+			"", nil},
+		{"a sender that changes its core", Test{Config: tcpMax, Sender: stream(10e9, result.SentTCP{}), SenderHost: func() *result.Host {
+			h := readingOn(1, with([4]float64{0, 0.6}, [4]float64{0, 0.6}))
+			h.CPU.BusiestThread = ptr(0.93)
+			return h
+		}()}, nil, "sender_cpu", []string{"busiest thread had 93 % of a core"}},
 		{"a lone receiver at a rate unknown", Test{Config: &result.Config{Protocol: "udp"}, Receiver: came(1000, 0), ReceiverHost: idle}, nil, "", nil},
 		{"a lone receiver that took all, on a busy machine", Test{Config: &result.Config{Protocol: "udp"}, Receiver: came(1000, 0),
 			ReceiverHost: with([4]float64{0.9, 0.1})}, nil, "", nil},
