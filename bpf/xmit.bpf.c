@@ -264,6 +264,15 @@ static __always_inline bool wait(struct state *s)
 	return w.now >= w.until;
 }
 
+/* Begins a bulk. Its frames go to the driver together, and have one time. */
+static __always_inline bool begin(struct state *s)
+{
+	if (s->gap)
+		return wait(s);
+	s->began = bpf_ktime_get_ns();
+	return true;
+}
+
 SEC("xdp")
 int xmit(struct xdp_md *ctx)
 {
@@ -274,14 +283,14 @@ int xmit(struct xdp_md *ctx)
 	if (!s || s->stop || (void *)(udp + 1) > end)
 		return XDP_DROP;
 
-	if (s->gap && !s->bulk && !wait(s))
+	if (!s->bulk && !begin(s))
 		return XDP_DROP;
 
 	/* The page may hold an earlier frame of this run. */
 	if (!lay_headers((void *)(long)ctx->data, end, s))
 		return XDP_DROP;
 
-	__s64 sum = stamp(udp + 1, end, s->next + s->bulk, bpf_ktime_get_ns());
+	__s64 sum = stamp(udp + 1, end, s->next + s->bulk, s->began);
 
 	if (sum < 0)
 		return XDP_DROP;
