@@ -32,7 +32,9 @@ type Comparison struct {
 	RX       string        // how the receiver counts
 	Trials   int           // of each path at each size
 	Trial    time.Duration // length of one
-	IPv6     bool
+	V4, V6   bool          // the IP version; neither for what HOST resolves to, in a lab IPv4
+	Iface    string        // to HOST by this interface; empty for the routing table's
+	Bind     string        // to HOST from this address or interface; empty for the kernel's choice
 	Version  string
 	Progress func(line string)
 }
@@ -61,8 +63,14 @@ func Compare(ctx context.Context, c Comparison) (*result.Report, error) {
 			Rate: c.Rate.String(), DurationS: c.Trial.Seconds(), Flows: 1,
 		},
 	}
-	var where site = peerSite{&c}
-	if c.Host == "" {
+	var where site
+	if c.Host != "" {
+		peer := peerSite{&c}
+		if err := peer.reach(ctx); err != nil {
+			return nil, err
+		}
+		where = peer
+	} else {
 		l, err := lab.New(lab.Config{MTU: labMTU})
 		if err != nil {
 			return nil, &plan.HostError{Err: err}
@@ -110,9 +118,6 @@ func (c *Comparison) cells(ctx context.Context, where site, rep *result.Report) 
 	for _, frame := range c.Frames {
 		for _, p := range paths {
 			err := where.try(ctx, p, frame)
-			if errors.As(err, new(*plan.PeerError)) {
-				return nil, err // it is out of reach by any path
-			}
 			if err == nil {
 				cells = append(cells, &cell{path: p, frame: frame})
 				continue

@@ -7,6 +7,7 @@ import (
 	"linerate/internal/host"
 	"linerate/internal/lab"
 	"linerate/internal/plan"
+	"linerate/internal/units"
 )
 
 // A site is where a comparison runs its trials.
@@ -34,7 +35,7 @@ func (s labSite) try(_ context.Context, p *gen.Path, frame int) error {
 }
 
 func (s labSite) run(ctx context.Context, x *cell) (run, error) {
-	return labTrial(ctx, s.lab, s.IPv6, s.RX, s.Version, plan.SendRequest{
+	return labTrial(ctx, s.lab, s.V6, s.RX, s.Version, plan.SendRequest{
 		Rate: s.Rate, Layer: s.Layer, Frame: x.frame, Duration: s.Trial, Path: x.path.Name, NoGSO: s.NoGSO,
 	})
 }
@@ -48,8 +49,20 @@ func (s peerSite) offer(path string, frame int) (*Peer, Offer) {
 	if rate.Layer == 0 {
 		rate.Layer = s.Layer
 	}
-	p := &Peer{Host: s.Host, Port: s.Port, V6: s.IPv6, Path: path, RX: s.RX, NoGSO: s.NoGSO, Version: s.Version}
+	p := &Peer{
+		Host: s.Host, Port: s.Port, V4: s.V4, V6: s.V6, Iface: s.Iface, Bind: s.Bind,
+		Path: path, RX: s.RX, NoGSO: s.NoGSO, Version: s.Version,
+	}
 	return p, Offer{Rate: rate, Frame: frame, Duration: s.Trial}
+}
+
+// reach says why no path leads to the host: what the ordinary one can't reach at any
+// size, none can.
+func (s peerSite) reach(ctx context.Context) error {
+	peer, o := s.offer("udp", 0)
+	o.Rate = units.Rate{Unit: units.Max}
+	_, err := peer.Way(ctx, o)
+	return err
 }
 
 func (s peerSite) try(ctx context.Context, p *gen.Path, frame int) error {

@@ -11,6 +11,7 @@ import (
 
 	"linerate/bench"
 	"linerate/gen"
+	"linerate/internal/plan"
 	"linerate/internal/report"
 	"linerate/internal/units"
 	"linerate/rx"
@@ -31,7 +32,11 @@ func newCompare(stdio Stdio) *cobra.Command {
 			if len(args) == 1 {
 				c.Host = args[0]
 			}
-			if c.Host != "" && !cmd.Flags().Changed("rx") {
+			if c.Host == "" {
+				if err := inLab(cmd, &c); err != nil {
+					return err
+				}
+			} else if !cmd.Flags().Changed("rx") {
 				c.RX = auto // what counts in a driver is asked for by name
 			}
 			return runCompare(cmd.Context(), c, &out)
@@ -48,7 +53,8 @@ func newCompare(stdio Stdio) *cobra.Command {
 	add(f, &c.Trials, "trials", "", "7", "N", "trials of each path at each size, interleaved", within(1, 1000))
 	add(f, &c.Trial, "trial", "", "500ms", "TIME", "length of one trial", duration(10*time.Millisecond))
 	f.BoolVar(&c.NoGSO, "no-gso", false, "no super-frames (UDP GSO): every packet leaves alone")
-	f.BoolVarP(&c.IPv6, "ipv6", "6", false, "over IPv6")
+	addressFlags(f, &c.V4, &c.V6, &c.Iface)
+	f.StringVarP(&c.Bind, "bind", "B", "", "source address, or an interface's name")
 	out.flags(cmd)
 	out.csvFlag(cmd, "the rows of the table")
 	return cmd
@@ -64,6 +70,19 @@ func runCompare(ctx context.Context, c bench.Comparison, out *output) error {
 	return conclude(ctx, out, rep, err, func() error {
 		return report.Compare(out.stdio.Out, rep, out.options)
 	}, true)
+}
+
+// inLab refuses what says how to reach a host: a lab has one way.
+func inLab(cmd *cobra.Command, c *bench.Comparison) error {
+	for _, name := range []string{"iface", "bind"} {
+		if cmd.Flags().Changed(name) {
+			return &plan.UsageError{Flag: name, Msg: "needs a HOST to compare against: a lab has addresses and interfaces of its own"}
+		}
+	}
+	if c.V4 && c.V6 {
+		return &plan.UsageError{Flag: "ipv4", Msg: "contradicts --ipv6"}
+	}
+	return nil
 }
 
 // parsePaths parses a list of transmit paths.

@@ -46,10 +46,11 @@ func NewIPerf2(w io.Writer, o IPerf2Options) *IPerf2 {
 type heading string
 
 const (
-	headPlain   heading = "[ ID] Interval       Transfer     Bandwidth\n"
-	headJitter  heading = "[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n"
-	headWrites  heading = "[ ID] Interval            Transfer     Bandwidth      Write/Err  PPS\n"
-	headLatency heading = "[ ID] Interval            Transfer     Bandwidth        Jitter   Lost/Total  Latency avg/min/max/stdev PPS  Rx/inP  NetPwr\n"
+	headPlain     heading = "[ ID] Interval       Transfer     Bandwidth\n"
+	headJitter    heading = "[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n"
+	headWrites    heading = "[ ID] Interval            Transfer     Bandwidth      Write/Err  PPS\n"
+	headDatagrams heading = "[ ID] Interval       Transfer     Bandwidth    Datagrams   PPS\n"
+	headLatency   heading = "[ ID] Interval            Transfer     Bandwidth        Jitter   Lost/Total  Latency avg/min/max/stdev PPS  Rx/inP  NetPwr\n"
 )
 
 // rule stands above and below a banner.
@@ -75,7 +76,7 @@ func (p *IPerf2) Header(r *result.Report) error {
 	return p.flush(&b)
 }
 
-// Interval prints a line per flow, and their sum where there are several. What
+// Interval prints a line per flow, and their sum. What
 // is left at the end of a test that is no half interval long stays for the
 // total.
 func (p *IPerf2) Interval(r *result.Report, iv *result.Interval) error {
@@ -83,9 +84,7 @@ func (p *IPerf2) Interval(r *result.Report, iv *result.Interval) error {
 		return nil
 	}
 	var b strings.Builder
-	for _, d := range p.directions(r, iv) {
-		p.lines(&b, r, d)
-	}
+	p.ways(&b, r, p.directions(r, iv))
 	return p.flush(&b)
 }
 
@@ -97,26 +96,19 @@ func (p *IPerf2) Summary(r *result.Report) error {
 		return nil
 	}
 	var b strings.Builder
-	for _, d := range p.directions(r, nil) {
-		p.lines(&b, r, d)
-		if d.sent && p.o.UDP && !p.o.CSV {
-			p.datagrams(&b, r, d)
-		}
-	}
+	p.ways(&b, r, p.directions(r, nil))
 	if p.o.UDP && !p.o.CSV && !p.o.Server && r.Sender != nil && r.Receiver != nil {
 		p.serverReport(&b, r)
 	}
 	return p.flush(&b)
 }
 
-// datagrams says how many left.
-func (p *IPerf2) datagrams(b *strings.Builder, r *result.Report, d oneWay) {
-	for _, l := range d.lines {
-		fmt.Fprintf(b, "%s Sent %d datagrams\n", p.id(r, l.stream, false), l.packets)
+// ways prints each direction, and what all had together.
+func (p *IPerf2) ways(b *strings.Builder, r *result.Report, ds []oneWay) {
+	for _, d := range ds {
+		p.lines(b, r, d)
 	}
-	if n := len(d.lines); n > 1 {
-		fmt.Fprintf(b, "[SUM-%d] Sent %d datagrams\n", n, d.sum.packets)
-	}
+	p.sums(b, r, ds)
 }
 
 // serverReport prints what the server says that it received.

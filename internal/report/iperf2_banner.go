@@ -97,14 +97,14 @@ func (p *IPerf2) connection(b *strings.Builder, r *result.Report, i int) {
 	remote, remotePort := splitAddr(s.Remote)
 	star := p.o.Server && s.Sender && r.Config.Direction == bothWays
 	fmt.Fprintf(b, "%s local %s port %d connected with %s port %d", p.id(r, i, star), local, localPort, remote, remotePort)
-	oneFlow := r.Config.Direction == bothWays && (len(streams(r, true)) == 0 || len(streams(r, false)) == 0)
+	duplex := fullDuplex(r)
 	switch {
-	case oneFlow:
+	case duplex:
 		b.WriteString(" (full-duplex)")
 	case r.Config.Direction == againstWay || star:
 		b.WriteString(" (reverse)")
 	}
-	if p.o.UDP && (oneFlow || p.o.Server && r.Config.Direction == againstWay) {
+	if p.o.UDP && (duplex || p.o.Server && r.Config.Direction == againstWay) {
 		b.WriteString(" (no-udp-fin)")
 	}
 	if p.o.Enhanced {

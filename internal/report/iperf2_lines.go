@@ -99,6 +99,11 @@ func (p *IPerf2) direction(r *result.Report, iv *result.Interval, sends, second 
 	return d
 }
 
+// fullDuplex says whether the same connections serve both ways.
+func fullDuplex(r *result.Report) bool {
+	return r.Config.Direction == bothWays && (len(streams(r, true)) == 0 || len(streams(r, false)) == 0)
+}
+
 // number gives each flow its stream, in the order of both. Where one connection
 // serves both ways, it stands in the report once.
 func (d *oneWay) number(r *result.Report) {
@@ -190,7 +195,8 @@ func receivedIntervalLines(r *result.ReceiverInterval, iv *result.Interval) (sum
 	return sum, flows
 }
 
-// lines prints a direction: its flows, and their sum where there are several.
+// lines prints a direction: its flows and, where they sent over UDP, how many
+// datagrams left.
 func (p *IPerf2) lines(b *strings.Builder, r *result.Report, d oneWay) {
 	if p.o.CSV {
 		for i := range d.lines {
@@ -201,9 +207,9 @@ func (p *IPerf2) lines(b *strings.Builder, r *result.Report, d oneWay) {
 	for i := range d.lines {
 		l := &d.lines[i]
 		p.line(b, p.id(r, l.stream, d.star), l)
-	}
-	if len(d.lines) > 1 {
-		p.sum(b, &d.sum)
+		if d.whole && d.sent && p.o.UDP {
+			fmt.Fprintf(b, "%s Sent %d datagrams\n", p.id(r, l.stream, false), l.packets)
+		}
 	}
 }
 
@@ -233,20 +239,6 @@ func (p *IPerf2) line(b *strings.Builder, id string, l *line) {
 	fmt.Fprintf(b, "%s %s sec  %s  %s%s\n", id, times, p.o.transfer(l.bytes), p.o.rate(l.bytes, seconds), tail)
 	if c != nil && c.outOfOrder > 0 {
 		fmt.Fprintf(b, "%s %s sec  %d datagrams received out-of-order\n", id, times, c.outOfOrder)
-	}
-}
-
-// sum prints what several flows had together.
-func (p *IPerf2) sum(b *strings.Builder, l *line) {
-	p.heading(b, headPlain)
-	times := fmt.Sprintf("[SUM] %4.4f-%4.4f sec", l.start, l.end)
-	fmt.Fprintf(b, "%s  %s  %s", times, p.o.transfer(l.bytes), p.o.rate(l.bytes, l.end-l.start))
-	if c := l.received; c != nil {
-		fmt.Fprintf(b, "   %d/%d (%s)", c.lost, c.total, iperf2Percent(c.lost, c.total))
-	}
-	b.WriteByte('\n')
-	if c := l.received; c != nil && c.outOfOrder > 0 {
-		fmt.Fprintf(b, "%s  %d datagrams received out-of-order\n", times, c.outOfOrder)
 	}
 }
 

@@ -230,6 +230,7 @@ UDP buffer size:  208 KByte (default)
 [ ID] Interval       Transfer     Bandwidth
 [ *2] 0.0000-2.0040 sec  1.20 MBytes  5.01 Mbits/sec
 [  2] Sent 854 datagrams
+[SUM] 0.0000-2.0040 sec  2.39 MBytes  10.0 Mbits/sec   0/1708 (0%)
 `},
 		{"udp client -e", IPerf2Options{UDP: true, Enhanced: true, Interval: time.Second, PID: 16244}, func() *result.Report {
 			r := udpClient()
