@@ -31,6 +31,7 @@ type IPerf2Options struct {
 type IPerf2 struct {
 	w     io.Writer
 	o     IPerf2Options
+	port  int                    // that a server waits on
 	flows int                    // connections announced so far
 	first map[*result.Report]int // of a test that runs: how many came before its own
 	shown map[heading]bool       // since the last announcement
@@ -64,7 +65,8 @@ func (p *IPerf2) Header(r *result.Report) error {
 		return nil
 	}
 	var b strings.Builder
-	if !p.o.Server && !p.o.NoSettings {
+	secondHalf := len(r.Streams) > 0 && p.backward(r, r.Streams[0]) // of -r
+	if !p.o.Server && !p.o.NoSettings && !secondHalf {
 		p.clientBanner(&b, r)
 	}
 	for i := range r.Streams {

@@ -12,6 +12,7 @@ import (
 // Listening announces a server that waits on a port. The window is what
 // getsockopt says of its socket, asked what -w wants, or 0.
 func (p *IPerf2) Listening(port, window, asked int) error {
+	p.port = port
 	if p.o.CSV || p.o.NoSettings {
 		return nil
 	}
@@ -95,16 +96,17 @@ func (p *IPerf2) connection(b *strings.Builder, r *result.Report, i int) {
 	s := r.Streams[i]
 	local, localPort := splitAddr(s.Local)
 	remote, remotePort := splitAddr(s.Remote)
-	star := p.o.Server && s.Sender && r.Config.Direction == bothWays
+	backward := p.backward(r, s)
+	star := p.o.Server && backward
 	fmt.Fprintf(b, "%s local %s port %d connected with %s port %d", p.id(r, i, star), local, localPort, remote, remotePort)
 	duplex := fullDuplex(r)
 	switch {
 	case duplex:
 		b.WriteString(" (full-duplex)")
-	case r.Config.Direction == againstWay || star:
+	case star || r.Config.Direction == againstWay && !backward:
 		b.WriteString(" (reverse)")
 	}
-	if p.o.UDP && (duplex || p.o.Server && r.Config.Direction == againstWay) {
+	if p.o.UDP && (duplex || p.o.Server && r.Config.Direction == againstWay && !backward) {
 		b.WriteString(" (no-udp-fin)")
 	}
 	if p.o.Enhanced {

@@ -44,14 +44,26 @@ func (p *IPerf2) directions(r *result.Report, iv *result.Interval) []oneWay {
 	}
 	for i := range ds {
 		d := &ds[i]
+		backward := len(r.Streams) > 0 && p.backward(r, r.Streams[d.lines[0].stream])
 		if p.o.Server {
-			d.star = d.sent && both
+			d.star = d.sent && (both || backward)
 		} else {
-			// What comes on a connection that the server opened is no reversal.
-			d.star = !d.sent && !(both && len(streams(r, false)) > 0)
+			d.star = !d.sent && !backward
 		}
 	}
 	return ds
+}
+
+// backward says whether the server opened a stream to the client, as -d and -r have
+// it do. What comes on such a one is no reversal.
+func (p *IPerf2) backward(r *result.Report, s result.Stream) bool {
+	if p.o.Server {
+		_, port := splitAddr(s.Local)
+		return int(port) != p.port
+	}
+	_, to := splitAddr(s.Remote)
+	_, port := splitAddr(r.Config.Destination)
+	return to != port
 }
 
 // Directions in a report's config.
