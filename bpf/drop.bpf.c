@@ -114,17 +114,20 @@ static __always_inline bool matches(const void *at, const void *end)
 	       to_us(ip.v6.daddr.in6_u.u6_addr32) && is_ours(at + sizeof(ip.v6), end);
 }
 
-SEC("raw_tp/kfree_skb")
-int drop(struct bpf_raw_tracepoint_args *ctx)
+SEC("tp_btf/kfree_skb")
+int drop(__u64 *ctx)
 {
-	struct sk_buff *skb = (struct sk_buff *)ctx->args[0];
-	__u32 reason = ctx->args[2];
-	unsigned char *head = BPF_CORE_READ(skb, head), *data = BPF_CORE_READ(skb, data);
-	unsigned char *end = data + BPF_CORE_READ(skb, len) - BPF_CORE_READ(skb, data_len);
-	__u16 network = BPF_CORE_READ(skb, network_header);
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
+	__u32 reason = ctx[2];
 
-	if (BPF_CORE_READ(skb, dev, nd_net.net, ns.inum) != filter.namespace)
+	/* First: this runs for whatever is dropped on the machine, at any rate. */
+	if (skb->dev->nd_net.net->ns.inum != filter.namespace)
 		return 0;
+
+	unsigned char *head = skb->head, *data = skb->data;
+	unsigned char *end = data + skb->len - skb->data_len;
+	__u16 network = skb->network_header;
+
 	/* A packet that waits in the backlog begins with its IP header, which
 	 * is not noted yet. */
 	if ((network == NO_OFFSET || !matches(head + network, end)) && !matches(data, end))
@@ -133,7 +136,7 @@ int drop(struct bpf_raw_tracepoint_args *ctx)
 	__u64 packets = 1;
 
 	if (filter.offsets) {
-		struct skb_shared_info *shared = (void *)head + BPF_CORE_READ(skb, end);
+		struct skb_shared_info *shared = (void *)head + skb->end;
 		__u16 segments = BPF_CORE_READ(shared, gso_segs);
 
 		if (segments > 1)
