@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -96,7 +97,7 @@ func worst(all []window) string {
 	if len(all) == 0 {
 		return "-"
 	}
-	w := slices.MaxFunc(all, func(a, b window) int { return int(math.Copysign(1, a.off()-b.off())) })
+	w := slices.MaxFunc(all, func(a, b window) int { return cmp.Compare(a.off(), b.off()) })
 	return fmt.Sprintf("%.3f %% (%.0f packets)", 100*w.off()/w.want, w.off())
 }
 
