@@ -109,6 +109,7 @@ func newTest(stdio Stdio) *cobra.Command {
 	f.StringVar(&r.ControlBind, "control-bind", "", "source address of the control connection")
 	add(f, &r.SrcMAC, "src-mac", "", "", "MAC", "source MAC (raw paths; default the interface's)", parseSourceMAC)
 	add(f, &r.DstMAC, "dst-mac", "", "", "MAC", "next hop's MAC (raw paths; default from the neighbour table)", parseMAC)
+	add(f, &r.VLAN, "vlan", "", "", "ID", "802.1Q tag of the data (raw paths), which the server counts by --rx packet, ring, afxdp or ebpf", plan.ParseVLAN)
 	add(f, &r.TOS, "dscp", "", "", "DSCP", "0..63, 0x2e, EF, AF41, CS5", plan.ParseDSCP)
 	add(f, &r.TTL, "ttl", "", "", "N", "TTL or hop limit (default 64)", within(1, 255))
 	add(f, &r.ConnectPatience, "connect-timeout", "", "5s", "TIME", "how long the server may take to answer", duration(time.Millisecond))

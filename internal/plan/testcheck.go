@@ -23,6 +23,8 @@ func (r *TestRequest) check() error {
 		return &UsageError{"threads", "are of the end that sends, which is the server with --reverse"}
 	case r.Reverse && r.Queue != 0:
 		return &UsageError{"queue", "is of the end that sends, which is the server with --reverse"}
+	case r.Reverse && r.VLAN != nil:
+		return &UsageError{"vlan", "is of what this end sends, and with --reverse the server sends"}
 	case r.Omit > 0 && r.many():
 		return &UsageError{"threads", "contradicts --omit, which one thread has to keep"}
 	case r.Isochronous != nil && (r.Reverse || r.Bidir):
