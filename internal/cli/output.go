@@ -23,7 +23,6 @@ type output struct {
 	stream  bool
 	csv     bool
 	verbose bool
-	awaited bool   // its first line tells whoever starts a sender that all is ready
 	html    string // file of the page; empty for none
 
 	options report.Options
@@ -68,14 +67,10 @@ func (o *output) begin() {
 	o.status = newStatusLine(o.stdio.Err)
 }
 
-// Started shows what is about to be done: on standard error where standard output is
-// for a program and others wait for it.
+// Started shows what is about to be done.
 func (o *output) Started(r *result.Report) {
-	switch {
-	case !o.json && !o.stream && !o.csv:
+	if !o.json && !o.stream && !o.csv {
 		o.text.Header(r)
-	case o.awaited:
-		_ = report.NewText(o.stdio.Err, terminal(o.stdio.Err)).Header(r) // what can't be told there has nowhere to go
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func newRecv(stdio Stdio) *cobra.Command {
 	var r plan.RecvRequest
 	var fail thresholds
-	out := output{stdio: stdio, awaited: true}
+	out := output{stdio: stdio}
 	var interval time.Duration
 	var overTCP bool
 	var streams int
