@@ -86,9 +86,8 @@ func (b *bench) measure(p peer.Program, frame int, pps float64, trials int) (a a
 			return a, err
 		}
 	}
-	if a.begun, a.taken, err = watch(send.Process.Pid, b.length); err != nil {
-		return a, err
-	}
+	var errWatch error // such as of a program that ended at once: what it said tells more
+	a.begun, a.taken, errWatch = watch(send.Process.Pid, b.length)
 	at, err := counter.Stamps()
 	if err != nil {
 		return a, err
@@ -99,9 +98,9 @@ func (b *bench) measure(p peer.Program, frame int, pps float64, trials int) (a a
 		return a, err
 	}
 	if len(a.at) == 0 {
-		err = fmt.Errorf("%s sent nothing at %d bytes: %s", p.Name, frame, strings.Join(strings.Fields(said.String()), " "))
+		return a, fmt.Errorf("%s sent nothing at %d bytes: %s", p.Name, frame, strings.Join(strings.Fields(said.String()), " "))
 	}
-	return a, err
+	return a, errWatch
 }
 
 // An idle is how the machine treats a thread that does nothing but look at the clock.

@@ -70,7 +70,7 @@ func (d *discarder) recv(fd uintptr) bool {
 // short path, which needs little of the window, it is a quarter: whoever has to be woken
 // from sleep is late. A small window is waited on by the sender: there every byte wakes.
 func wakeRarely(conn *net.TCPConn) error {
-	const small, short = 1 << 20, time.Millisecond
+	const small = 1 << 20
 	buffer, err := number(conn, unix.SOL_SOCKET, unix.SO_RCVBUF, "SO_RCVBUF")
 	if err != nil {
 		return err
@@ -78,14 +78,18 @@ func wakeRarely(conn *net.TCPConn) error {
 	if buffer < small {
 		return wakeAtOnce(conn)
 	}
+	share := 16
+	if isShort(conn) {
+		share = 4
+	}
+	return setLowWater(conn, buffer/share)
+}
+
+// isShort says whether a round trip of the connection's path is so short that no window
+// is short of it.
+func isShort(conn *net.TCPConn) bool {
 	info, err := ReadInfo(conn)
-	if err != nil {
-		return err
-	}
-	if info.RTT != nil && *info.RTT < short {
-		return setLowWater(conn, buffer/4)
-	}
-	return setLowWater(conn, buffer/16)
+	return err == nil && info.RTT != nil && *info.RTT < time.Millisecond
 }
 
 // wakeAtOnce has it wake a reader for any byte, as it is with a new connection.

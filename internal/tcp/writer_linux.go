@@ -13,8 +13,12 @@ import (
 
 // keepUnsent has the kernel take no more than a block ahead of what it can send
 // (TCP_NOTSENT_LOWAT of tcp(7)). With a buffer full of that, acknowledgements alone
-// drive the sender, on the processor that works on them, while the writer's is idle.
+// drive the sender, on the processor that works on them, while the writer's is idle. On
+// a long path the buffer itself is what is short: there it is filled.
 func keepUnsent(conn *net.TCPConn) error {
+	if !isShort(conn) {
+		return nil
+	}
 	return onSocket(conn, func(fd uintptr) error {
 		return os.NewSyscallError("set TCP_NOTSENT_LOWAT",
 			unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, DefaultLen))
