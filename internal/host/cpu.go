@@ -24,9 +24,27 @@ type cpuTimes struct {
 
 // A thread is one of this process.
 type thread struct {
-	used time.Duration // of CPU time
-	core int           // that it last ran on
+	used   time.Duration  // of CPU time
+	waited *time.Duration // that it was ready to run and others had the processor; nil if unknown
+	core   int            // that it last ran on
 }
+
+// waitedSince is the share of some seconds that a thread waited for a processor; nil
+// if it is unknown.
+func (t thread) waitedSince(before thread, seconds float64) *float64 {
+	if t.waited == nil {
+		return nil
+	}
+	waited := *t.waited
+	if before.waited != nil { // else it is new
+		waited -= *before.waited
+	}
+	share := waited.Seconds() / seconds
+	return &share
+}
+
+// few is a share that the kernel's ticks, in which the threads' times are, can make up.
+const few = 0.2
 
 // coreTimes is what one core has done since boot, in ticks. Guest time is a part
 // of user time, waiting for a disk of idle.
@@ -49,11 +67,17 @@ func (c cpuTimes) since(before cpuTimes) *result.CPU {
 	user := (c.user - before.user).Seconds() / elapsed
 	system := (c.system - before.system).Seconds() / elapsed
 	cpu := &result.CPU{Process: user + system, User: user, System: system, FrequencyHz: c.frequency, InvoluntarySwitches: c.involuntary - before.involuntary}
+	ended := cpu.Process // what threads used of which the end was not seen
 	for id, now := range c.threads {
-		share := (now.used - before.threads[id].used).Seconds() / elapsed
+		then := before.threads[id]
+		share := (now.used - then.used).Seconds() / elapsed
+		ended -= share
 		if cpu.BusiestThread == nil || share > *cpu.BusiestThread {
-			cpu.BusiestThread, cpu.BusiestThreadCore = &share, &now.core
+			cpu.BusiestThread, cpu.BusiestThreadCore, cpu.BusiestThreadWaited = &share, &now.core, now.waitedSince(then, elapsed)
 		}
+	}
+	if cpu.BusiestThread != nil && ended > max(*cpu.BusiestThread, few) {
+		cpu.BusiestThread, cpu.BusiestThreadCore, cpu.BusiestThreadWaited = nil, nil, nil
 	}
 	if c.throttles != nil && before.throttles != nil && *c.throttles >= *before.throttles {
 		n := *c.throttles - *before.throttles

@@ -57,9 +57,16 @@ func threads(fs procfs.FS) map[int]thread {
 	}
 	threads := make(map[int]thread, len(all))
 	for _, t := range all {
-		if s, err := t.Stat(); err == nil { // else it ended
-			threads[t.PID] = thread{time.Duration(s.CPUTime() * float64(time.Second)), int(s.Processor)}
+		s, err := t.Stat()
+		if err != nil {
+			continue // it ended
 		}
+		one := thread{used: time.Duration(s.CPUTime() * float64(time.Second)), core: int(s.Processor)}
+		if turns, err := t.Schedstat(); err == nil { // else a kernel without CONFIG_SCHED_INFO
+			waited := time.Duration(turns.WaitingNanoseconds)
+			one.waited = &waited
+		}
+		threads[t.PID] = one
 	}
 	return threads
 }

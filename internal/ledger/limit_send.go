@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"fmt"
+
 	"linerate/internal/result"
 	"linerate/internal/units"
 )
@@ -43,5 +45,9 @@ func (t *Test) pacing() *result.Limit {
 	if asked == "" || t.Sender == nil || t.Sender.SentPacing == nil || t.Sender.Shortfall+t.Sender.LatePackets == 0 {
 		return nil
 	}
-	return limit("pacing", "the sender was not always running: %d packets of %s were given up, %d left late", t.Sender.Shortfall, asked, t.Sender.LatePackets)
+	why := fmt.Sprintf("the sender was not always running: %d packets of %s were given up, %d left late", t.Sender.Shortfall, asked, t.Sender.LatePackets)
+	if by := t.crowded(t.SenderHost); by != "" {
+		why += "; " + by
+	}
+	return limit("pacing", "%s", why)
 }

@@ -50,6 +50,13 @@ func readingOn(core int, h *result.Host) *result.Host {
 	return h
 }
 
+// waiting says for how much of the time a host's busiest thread, on core 0, waited for
+// its turn. It had half of it.
+func waiting(share float64, h *result.Host) *result.Host {
+	h.CPU.BusiestThread, h.CPU.BusiestThreadWaited = ptr(0.5), &share
+	return readingOn(0, h)
+}
+
 func left(l4 float64, change func(*result.SentPacing)) *result.Sender {
 	s := &result.Sender{Seconds: 10, Rate: &result.Rate{PPS: l4 / 8 / 1472, L4Bps: l4, L1Bps: l4 * 1538 / 1472, L2Bps: l4 * 1518 / 1472},
 		SentPackets: &result.SentPackets{Packets: uint64(10 * l4 / 8 / 1472)}, SentPacing: &result.SentPacing{}}
@@ -97,6 +104,14 @@ func TestLimitNamesWhatHeldTheRate(t *testing.T) {
 			h.CPU.BusiestThread = ptr(0.4)
 			return h
 		}()}, nil, "sender_cpu", []string{"our busiest thread had 40 %"}},
+		{"a sender's core of which a spinner has less, and keeps it waiting", Test{Config: at500, Sender: left(430e6, short), SenderHost: waiting(0.4, with([4]float64{0.5, 0.5}))}, nil,
+			"sender_cpu", []string{"core 0 was at 100 %", "; our busiest thread had 50 % and waited for its turn 40 % of the time (end what else runs there, or run before it by --realtime)"}},
+		{"a sender of TCP that is kept waiting", Test{Config: tcpMax, Sender: stream(10e9, result.SentTCP{}), SenderHost: waiting(0.4, with([4]float64{0.5, 0.5}))}, nil,
+			"sender_cpu", []string{"waited for its turn 40 % of the time (end what else runs there)"}},
+		{"a sender's core at its end by its own packets", Test{Config: at500, Sender: left(300e6, short), SenderHost: waiting(0.4, with([4]float64{0.1, 0.5, 0.4}))}, nil,
+			"sender_cpu", []string{"core 0 was at 100 %, most of it system (50 %)"}},
+		{"a sender that others kept waiting now and then", Test{Config: at500, Sender: left(450e6, short), SenderHost: waiting(0.1, with([4]float64{0.3, 0.3}))}, nil,
+			"pacing", []string{"1000 packets of 500 Mbit/s", "waited for its turn 10 % of the time"}},
 		{"a core that the hypervisor took", Test{Config: atMax, Sender: left(300e6, nil), SenderHost: with([4]float64{0.2, 0.1, 0, 0.7})}, nil,
 			"sender_cpu", []string{"steal"}},
 		{"a sender's quota", Test{Config: atMax, Sender: left(300e6, nil), SenderHost: throttled}, nil,
@@ -178,6 +193,25 @@ func TestLimitNamesWhatHeldTheRate(t *testing.T) {
 			if !strings.Contains(got.Why, part) {
 				t.Errorf("%s: %q does not say %q", tt.name, got.Why, part)
 			}
+		}
+	}
+}
+
+// Who works on the test's own packets keeps no thread of it from its core.
+func TestCrowdedByOthersAlone(t *testing.T) {
+	test := Test{Config: at500}
+	for _, tt := range []struct {
+		host *result.Host
+		want bool
+	}{
+		{waiting(0.4, with([4]float64{0.5, 0.5})), true},
+		{waiting(0.4, with([4]float64{0, 0.6, 0.4})), false},
+		{waiting(0.04, with([4]float64{0.5, 0.5})), false},
+		{with([4]float64{0.5, 0.5}), false},
+		{nil, false},
+	} {
+		if says := test.crowded(tt.host); (says != "") != tt.want {
+			t.Errorf("crowded: %q, want so %v", says, tt.want)
 		}
 	}
 }

@@ -88,15 +88,19 @@ type Quota struct {
 	ThrottledS       float64 `json:"throttled_s"`
 }
 
-// CPU is in cores: 1 is one core busy. Process, User, System and BusiestThread
-// are of this process, the rest of the machine.
+// CPU is in cores: 1 is one core busy. Process, User, System and what begins with
+// BusiestThread are of this process, the rest of the machine.
 type CPU struct {
-	Process       float64  `json:"process"`
-	User          float64  `json:"user"`
-	System        float64  `json:"system"`
+	Process float64 `json:"process"`
+	User    float64 `json:"user"`
+	System  float64 `json:"system"`
+	// BusiestThread is absent where a thread that may have been it had ended.
 	BusiestThread *float64 `json:"busiest_thread,omitempty"`
 	// BusiestThreadCore is the core on which that thread last ran.
 	BusiestThreadCore *int `json:"busiest_thread_core,omitempty"`
+	// BusiestThreadWaited is the share of the time that it was ready to run and other
+	// threads had the processor; absent where the kernel does not tell.
+	BusiestThreadWaited *float64 `json:"busiest_thread_waited,omitempty"`
 
 	Softirq     *float64 `json:"softirq,omitempty"`
 	BusiestCore *float64 `json:"busiest_core,omitempty"`

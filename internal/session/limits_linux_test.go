@@ -2,6 +2,7 @@ package session
 
 import (
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,9 @@ func TestLimitNamesEachSetUp(t *testing.T) {
 			}
 			if got == nil || got.By != want {
 				t.Errorf("limited by %+v, want %s; ledger %+v", got, want, l)
+			}
+			if want == "sender_cpu" && (got == nil || !strings.Contains(got.Why, "or run before it by --realtime")) {
+				t.Errorf("limited by %+v, want the cure for a sender that waits for spinners", got)
 			}
 		})
 	}
