@@ -25,7 +25,7 @@ func Limit(t Test, l *result.Ledger) *result.Limit {
 	}
 	rules := []func(*Test) *result.Limit{(*Test).rate, (*Test).quota, (*Test).link}
 	if t.Config.Protocol == "tcp" {
-		rules = append(rules, (*Test).window, (*Test).senderCore, (*Test).receiverCore, (*Test).congestion)
+		rules = append(rules, (*Test).pace, (*Test).window, (*Test).senderCore, (*Test).receiverCore, (*Test).congestion)
 	} else {
 		rules = append(rules, (*Test).queue, (*Test).senderCore, (*Test).device, (*Test).pacing, (*Test).receiverCore)
 	}

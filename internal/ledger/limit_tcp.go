@@ -10,6 +10,16 @@ import (
 	"linerate/internal/units"
 )
 
+// pace is the most that the kernel was to let leave of each stream, and that did. A
+// qdisc that paces (fq) counts headers, too.
+func (t *Test) pace() *result.Limit {
+	c, got := t.Config, t.achieved()
+	if c.PaceBps == 0 || got == nil || got.L4Bps < full*c.PaceBps*float64(max(c.Flows, 1)) {
+		return nil
+	}
+	return limit("rate", "the pace asked for (--pace %s of each stream)", units.FormatBits(c.PaceBps))
+}
+
 // window is one that is too small for the path: the receiver's, or the sender's
 // buffer. The most that it allows is a window each round trip.
 func (t *Test) window() *result.Limit {

@@ -26,6 +26,7 @@ var (
 	at500   = &result.Config{Protocol: "udp", RateBps: 500e6, Layer: "l4", FrameBytes: 1518}
 	atMax   = &result.Config{Protocol: "udp", Rate: "max", FrameBytes: 1518}
 	tcpMax  = &result.Config{Protocol: "tcp", Rate: "max"}
+	paced   = &result.Config{Protocol: "tcp", Rate: "max", PaceBps: 100e6, Flows: 4}
 	shaping = func() *result.Host {
 		h := with([4]float64{0.1, 0.1})
 		h.NIC.Counters = map[string]result.Counter{"qdisc_overlimits": {Before: 0, After: 9000}, "qdisc_drops": {Before: 0, After: 0}}
@@ -154,6 +155,12 @@ func TestLimitNamesWhatHeldTheRate(t *testing.T) {
 			"network", nil},
 		{"nothing to do with the rate: a firewall", Test{Config: at500, Sender: left(500e6, nil), Receiver: came(900, 100)}, lostAt("receiver_filter", 100),
 			"rate", nil},
+		{"a pace", Test{Config: paced, SenderHost: idle, Sender: stream(390e6, result.SentTCP{
+			BusyNS: ptr(int64(10e9)), SndbufLimitedNS: ptr(int64(9e9)), MaxCwndBytes: ptr(uint64(1 << 20)), RTTNS: &result.RTT{Mean: rtt}})}, nil,
+			"rate", []string{"the pace asked for (--pace 100 Mbit/s of each stream)"}},
+		{"a window beneath a pace", Test{Config: paced, SenderHost: idle, Sender: stream(190e6, result.SentTCP{
+			BusyNS: ptr(int64(10e9)), RwndLimitedNS: ptr(int64(9e9)), MaxSendWindow: ptr(uint64(33280)), MinRTTNS: ptr(int64(rtt))})}, nil,
+			"window", nil},
 		{"a window", Test{Config: tcpMax, SenderHost: idle, Sender: stream(190e6, result.SentTCP{
 			BusyNS: ptr(int64(10e9)), RwndLimitedNS: ptr(int64(9e9)), MaxSendWindow: ptr(uint64(33280)), MinRTTNS: ptr(int64(rtt))})}, nil,
 			"window", []string{"32.5 KiB over 1.4 ms allows 190.2 Mbit/s", "-w 256K"}},

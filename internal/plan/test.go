@@ -229,7 +229,7 @@ func (t *Test) describeTCP(route *host.Route) error {
 		Source: route.Source.String(), Destination: t.Peer.String(),
 		Rate: r.Rate.String(), RateBps: float64(rate) * float64(t.Streams()), Layer: units.L4.String(),
 		PayloadBytes: p.Len, Flows: t.Streams(), DurationS: t.Duration().Seconds(), OmitS: r.Omit.Seconds(), Bytes: r.Bytes,
-		WindowAsked: r.Window, TOS: int(r.TOS),
+		WindowAsked: r.Window, TOS: int(r.TOS), PaceBps: 8 * float64(r.Pace),
 	}
 	if route.Gateway.IsValid() {
 		t.Report.Gateway = route.Gateway.String()

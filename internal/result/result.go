@@ -94,6 +94,7 @@ type Config struct {
 	WindowGot    int          `json:"window_got_bytes,omitempty"`   // in the same measure: half of what getsockopt says
 	MSS          int          `json:"mss_bytes,omitempty"`          // TCP maximum segment size in use
 	Congestion   string       `json:"congestion,omitempty"`         // TCP congestion control in use
+	PaceBps      float64      `json:"pace_bps,omitempty"`           // most that the kernel was to let leave of each TCP stream
 
 	// Of a coordinated test.
 	PeerCongestion string `json:"peer_congestion,omitempty"`   // TCP congestion control at the other end

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"linerate/internal/iperf3"
+	"linerate/internal/ledger"
 	"linerate/internal/plan"
 	"linerate/internal/result"
 )
@@ -85,7 +86,7 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 	unheard := s.hearRest(theirs)
 	here, unknown := s.conduct.end(s.directions())
 	s.rep.Hosts = []result.Host{*here}
-	err := errors.Join(unheard, unknown, s.accountIn(&forward, here))
+	err := errors.Join(unheard, unknown, s.accountIn(&forward))
 	switch out := s.out.(type) {
 	case *sending:
 		reverse.Sender = out.sent()
@@ -95,12 +96,6 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 	}
 	s.conduct.board.end()
 	found := &iperf3.Finding{Hosts: s.rep.Hosts, Warnings: s.rep.Warnings, Intervals: s.unsent}
-	if s.in != nil {
-		found.Forward = &result.Direction{Receiver: forward.Receiver, Ledger: forward.Ledger}
-	}
-	if s.out != nil {
-		found.Reverse = &result.Direction{Sender: reverse.Sender}
-	}
 	switch {
 	case client.Forward != nil:
 		forward.Sender = client.Forward.Sender
@@ -108,6 +103,14 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 		s.stockClient(&forward, &reverse, theirs)
 	}
 	s.rep.Hosts = append(s.rep.Hosts, client.Hosts...)
+	var unbalanced error
+	s.rep.Limit, unbalanced = s.judge(&forward, &reverse)
+	if s.in != nil {
+		found.Forward = &result.Direction{Receiver: forward.Receiver, Ledger: forward.Ledger}
+	}
+	if s.out != nil {
+		found.Reverse = &result.Direction{Sender: reverse.Sender}
+	}
 	way := &forward
 	if s.in == nil {
 		way = &reverse
@@ -115,7 +118,26 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 		s.rep.Reverse = &reverse
 	}
 	s.rep.Sender, s.rep.Receiver, s.rep.Ledger = way.Sender, way.Receiver, way.Ledger
-	return found, err
+	return found, errors.Join(err, unbalanced)
+}
+
+// judge says of the directions of the test what the hosts in the report show, and
+// returns what held it. What the client received, this end does not know.
+func (s *server) judge(forward, reverse *result.Direction) (*result.Limit, error) {
+	here := &s.rep.Hosts[0]
+	var there *result.Host
+	if len(s.rep.Hosts) > 1 {
+		there = &s.rep.Hosts[1]
+	}
+	switch {
+	case s.in == nil:
+		return s.conduct.judge(reverse, here, there)
+	case s.out == nil:
+		return s.conduct.judge(forward, there, here)
+	}
+	first, unbalanced := s.conduct.judge(forward, there, here)
+	second, unbalancedBack := s.conduct.judge(reverse, ledger.Back(here), ledger.Back(there))
+	return eitherWay(first, second), errors.Join(unbalanced, unbalancedBack)
 }
 
 // stockClient adds to the report what a stock client tells. What it received over
@@ -157,19 +179,15 @@ func (s *server) hearRest(theirs *iperf3.Results) error {
 	return nil
 }
 
-// accountIn closes the account of what the client sent, with what this host
-// counted.
-func (s *server) accountIn(d *result.Direction, here *result.Host) error {
+// accountIn closes the account of what the client sent.
+func (s *server) accountIn(d *result.Direction) (err error) {
 	switch in := s.in.(type) {
 	case *receiving:
-		var unsettled, unbalanced error
-		d.Receiver, unsettled = in.settle(func(iv result.Interval) { s.conduct.board.add(0, iv) })
-		_, unbalanced = s.conduct.judge(d, nil, here)
+		d.Receiver, err = in.settle(func(iv result.Interval) { s.conduct.board.add(0, iv) })
 		s.rep.Warnings = append(s.rep.Warnings, in.notes...)
-		return errors.Join(unsettled, unbalanced)
 	case *tcpReceiving:
 		in.lastInterval(func(iv result.Interval) { s.conduct.board.add(0, iv) })
 		d.Receiver = in.received()
 	}
-	return nil
+	return err
 }

@@ -38,6 +38,7 @@ func (s *server) legsTCP(context.Context) error {
 		s.out = out
 	}
 	s.rep.Config.Flows, s.rep.Config.PayloadBytes = s.Params.Parallel, s.Params.Len
+	s.rep.Config.PaceBps = 8 * float64(s.options().Pace)
 	return describeTCP(s.rep.Config, &s.streams)
 }
 
