@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,8 @@ type Crew struct {
 	workers   []*worker
 	flows     []atomic.Uint64 // packets sent of each
 	placement linux.Placement
+	dismiss   func() // ends the workers' threads, which may be asked until then what they used
+	dismissed chan struct{}
 }
 
 // A Progress is how far a crew is.
@@ -26,7 +29,8 @@ type Progress struct{ Packets, PayloadBytes, Late, Shortfall uint64 }
 // Crew opens the path for so many workers, at most one a flow. Where a worker needs
 // a queue of the interface, they have those from cfg.Queue on.
 func (p *Path) Crew(cfg *Config, s pace.Schedule, workers int, placement linux.Placement) (*Crew, error) {
-	c := &Crew{placement: placement, flows: make([]atomic.Uint64, s.Flows)}
+	c := &Crew{placement: placement, flows: make([]atomic.Uint64, s.Flows), dismissed: make(chan struct{})}
+	c.dismiss = sync.OnceFunc(func() { close(c.dismissed) })
 	for i := range workers {
 		w := &worker{share: s.Split(i, workers), flows: c.flows}
 		own := *cfg
@@ -61,6 +65,7 @@ func (c *Crew) Transmit(ctx context.Context, start int64) error {
 				err = w.transmit(ctx)
 			}
 			done <- err
+			<-c.dismissed
 		}()
 	}
 	var failed error
@@ -145,8 +150,9 @@ func (c *Crew) Segments() (most int, refused bool) {
 	return most, refused
 }
 
-// Close closes all senders.
+// Close closes all senders and ends their threads.
 func (c *Crew) Close() error {
+	c.dismiss()
 	var errs []error
 	for _, w := range c.workers {
 		errs = append(errs, w.sender.Close())

@@ -34,8 +34,8 @@ type worker struct {
 }
 
 // transmit sends what the pacer says is due until the schedule is done, ctx ends
-// or the path fails. It is a goroutine's whole work: its thread, which the caller
-// has locked and placed, and whose timers it sharpens and which may take precedence, ends with it.
+// or the path fails. It is a goroutine's whole work: the caller has locked and placed
+// its thread, whose timers it sharpens and which may take precedence, and never unlocks it.
 func (k *worker) transmit(ctx context.Context) error {
 	if k.share.MicroRate > 0 { // short turns cost who never sleeps a tenth of his rate
 		if err := linux.WakeOnTime(); err != nil {
