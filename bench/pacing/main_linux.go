@@ -80,10 +80,10 @@ func (b *bench) head() {
 		"measured at fixed rates, and at %.0f %% of the most that it sends at that size.\n\n"+
 		"Beside the worst windows stand the worst of those in which the machine left the sender alone: in\n"+
 		"which its thread had its processor whenever it was ready to run, but for 1/%.0f of the time, nothing was\n"+
-		"stolen (which is told in steps of 10 ms: less goes unseen), and nothing of an earlier window was left to be made up for. Near a path's most the core has to\n"+
-		"be as fast as usual, too: a hypervisor may have another machine share it, as two hardware threads do,\n"+
-		"which no counter tells. So the XDP program, which runs on the sender's core, times a fixed piece of work\n"+
-		"each ms, of which no more than 1 in %.0f may take %.0f %% longer than usual. The last column is for how long the\n"+
+		"stolen (which is told in steps of 10 ms: less goes unseen), and nothing of an earlier window was\n"+
+		"left to be made up for. Near a path's most the core has to be as fast as usual, too: a hypervisor may\n"+
+		"have another machine share it, as two hardware threads do, which no counter tells. So the XDP program,\n"+
+		"which runs on the sender's core, times a fixed piece of work each ms, of which no more than 1 in %.0f may take %.0f %% longer than usual. The last column is for how long the\n"+
 		"sender's thread was ready and others had the processor (on which the receiving end works, too), and\n"+
 		"what the hypervisor gave to others of all processors.\n\n", 100*share, 1/littleWaited, 1/littleSlowed, 100*slowed-100)
 	b.idle()

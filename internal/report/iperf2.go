@@ -78,9 +78,8 @@ func (p *IPerf2) Header(r *result.Report) error {
 	return p.flush(&b)
 }
 
-// Interval prints a line per flow, and their sum. What
-// is left at the end of a test that is no half interval long stays for the
-// total.
+// Interval prints a line per flow, and their sum. What is left at the end of a test
+// that is no half interval long stays for the total.
 func (p *IPerf2) Interval(r *result.Report, iv *result.Interval) error {
 	if p.o.NoData || p.o.Interval == 0 || iv.EndS-iv.StartS < p.o.Interval.Seconds()/2 {
 		return nil
