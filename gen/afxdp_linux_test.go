@@ -3,6 +3,9 @@ package gen
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -75,14 +78,9 @@ func TestAFXDPBehindQueue(t *testing.T) {
 		l := newLab(t)
 		l.quiet()
 		l.shape(60_000)
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name, attrs.ParentIndex = "m", l.a.Attrs().Index
-		l.check(l.onA.LinkAdd(&netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}))
-		link := must(l.onA.LinkByName("m"))
-		l.check(l.onA.LinkSetUp(link))
 		r := l.reader()
 		cfg := l.config(l.template(Raw, testAddr4, 1, nil, size))
-		cfg.Interface, cfg.IfIndex = "m", link.Attrs().Index
+		l.stack(cfg)
 		s := l.open(findPath(t, "afxdp"), cfg)
 		takenBefore, dropsBefore := l.accepted(size)
 		sent := 0
@@ -106,6 +104,82 @@ func TestAFXDPBehindQueue(t *testing.T) {
 			t.Errorf("Drain = %+v, %v, want %+v", done, err, want)
 		}
 		newExpect(cfg.Template, l).receive(r, pace.Burst{N: sent, Size: size}, sent)
+	}
+}
+
+// stack puts a device upon a, which hands its frames to a's queue, and lets cfg
+// send by it.
+func (l *lab) stack(cfg *Config) {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.ParentIndex = "m", l.a.Attrs().Index
+	l.check(l.onA.LinkAdd(&netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}))
+	link := must(l.onA.LinkByName("m"))
+	l.check(l.onA.LinkSetUp(link))
+	cfg.Interface, cfg.IfIndex = "m", link.Attrs().Index
+}
+
+// TestAFXDPUmemFull sends to a queue that lets go no more than a burst, until every
+// slot is under way: the path refuses then, and says how many frames it waits for.
+// Once the queue goes on, each frame arrives, and the path sends again.
+func TestAFXDPUmemFull(t *testing.T) {
+	const (
+		refusals = 3
+		held     = 3000 // bytes a second: few frames more; tbf knows no burst beyond 4.29 s
+		open     = 1e9
+	)
+	for _, size := range []int{1000, 8000} {
+		l := newLab(t)
+		l.quiet()
+		queue := func(bytesPerSecond uint64) *netlink.Tbf {
+			return &netlink.Tbf{
+				QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.a.Attrs().Index, Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)},
+				Rate:       bytesPerSecond,
+				Limit:      64 << 20,
+				Buffer:     netlink.Xmittime(bytesPerSecond, 10_000),
+			}
+		}
+		l.check(l.onA.QdiscAdd(queue(held)))
+		l.waitUp()
+		r := l.reader()
+		cfg := l.config(l.template(Raw, testAddr4, 1, nil, size))
+		l.stack(cfg)
+		cfg.Window = 256 << 20 // so that the slots run out first
+		s := l.open(findPath(t, "afxdp"), cfg)
+		slots := s.(*afxdpSender).xsk.Len()
+
+		sent := 0
+		for refused := 0; refused < refusals; {
+			n, err := s.Send(pace.Burst{First: uint64(sent), N: cfg.Batch, Size: size})
+			l.check(err)
+			if sent += n; n == 0 {
+				refused++
+			}
+		}
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		early, err := s.Drain(cancelled)
+		if want := (Completed{Packets: uint64(sent - slots), Refused: refusals}); early != want {
+			t.Errorf("size %d: Drain of a full umem = %+v, want %+v", size, early, want)
+		}
+		if want := fmt.Sprintf("path afxdp: %d frames are still queued on m: context canceled", slots); err == nil || err.Error() != want {
+			t.Errorf("size %d: got %v\nwant %s", size, err, want)
+		}
+
+		l.check(l.onA.QdiscChange(queue(open)))
+		other := must(net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(testAddr4[1], testDstPort+1))))
+		must(other.Write(nil)) // at which the queue looks at its new rate
+		l.check(other.Close())
+		done, err := s.Drain(t.Context())
+		if want := (Completed{Packets: uint64(sent), Refused: refusals}); err != nil || done != want {
+			t.Errorf("size %d: Drain = %+v, %v, want %+v", size, done, err, want)
+		}
+		e := newExpect(cfg.Template, l)
+		b := pace.Burst{N: sent, Size: size}
+		e.receive(r, b, sent)
+		b.First, b.N = uint64(sent), 1
+		if n, err := s.Send(b); n != 1 || err != nil {
+			t.Errorf("size %d: Send after that = %d, %v", size, n, err)
+		}
 	}
 }
 
