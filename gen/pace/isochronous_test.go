@@ -2,6 +2,7 @@ package pace
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,6 +71,9 @@ func TestIsochronousIsExact(t *testing.T) {
 			squares += float64(n * size * n * size)
 		}
 		got := Finish(p)
+		if r := got.Cadence.LongestRun; r != slices.Max(packets) {
+			t.Fatalf("%d packets back to back of bursts of %v", r, packets)
+		}
 		n := float64(len(packets))
 		mean := sum / n
 		deviation := math.Sqrt(max(0, squares/n-mean*mean))

@@ -35,6 +35,7 @@ type Pacer struct {
 	unused   time.Duration // of the time before they left, see save
 
 	watch    *cadence.Watch // of departures
+	gap      time.Duration  // that there ought to be before the next
 	firstDue time.Duration  // when the first and the last were due, time forgone left aside
 	lastDue  time.Duration
 	cost     uint64 // what all that left took of the rate
@@ -174,7 +175,11 @@ func (p *Pacer) Sent(b Burst, n int, at int64) {
 	if late := time.Duration(at-p.start) - b.Due; p.s.MicroRate > 0 && late > lateFloor && late > p.s.deadline(after)-b.Due {
 		p.stats.Late += uint64(n)
 	}
-	p.watch.Add(at, cadence.Load{Packets: uint64(n), Bytes: uint64(n) * uint64(b.Size)}, int64(p.due-b.Due)/int64(n))
+	p.watch.Add(at, cadence.Load{Packets: uint64(n), Bytes: uint64(n) * uint64(b.Size)}, int64(p.gap))
+	p.gap = (p.due - b.Due) / time.Duration(n)
+	if iso := p.s.Isochronous; iso != nil {
+		p.gap = iso.due(1) // between bursts
+	}
 }
 
 // save keeps what n packets that left at a time in ns, and may take so long at the rate of

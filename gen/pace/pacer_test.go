@@ -238,3 +238,12 @@ func TestWaiterStops(t *testing.T) {
 		t.Errorf("stopped after %v", d)
 	}
 }
+
+// A packet is held to the gap that the one ahead of it makes, so that an exact sender of
+// unlike sizes sends no two of them back to back.
+func TestAnExactMixHasNoBursts(t *testing.T) {
+	s := Schedule{Sizes: []int{22, 1472}, Costs: []uint64{672, 12_304}, MicroRate: 10_000_000 * microsPerUnit, Flows: 1, Burst: 1, Count: 100}
+	if _, p := simulate(s, 10, never); Finish(p).Cadence.LongestRun != 1 {
+		t.Errorf("%+v", Finish(p).Cadence)
+	}
+}

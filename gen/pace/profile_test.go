@@ -88,3 +88,16 @@ func TestProfileSendsExactCounts(t *testing.T) {
 		t.Error("a rate that changes has no nominal gap")
 	}
 }
+
+// What ends in silence is watched to its end.
+func TestAProfileThatEndsInSilence(t *testing.T) {
+	s := Schedule{
+		Sizes: []int{100}, Costs: []uint64{1}, Flows: 1, Burst: 1, MicroRate: 1e9, Duration: 2 * time.Second,
+		Profile: NewProfile([]Rate{{0, 1e9}, {time.Second, 0}}),
+	}
+	_, p := simulate(s, 100, never)
+	c := Finish(p).Cadence
+	if got := [2]uint64{c.Windows[0].N, c.Windows[1].N}; got != [2]uint64{20, 2} {
+		t.Errorf("%d windows, want 20 and 2", got)
+	}
+}

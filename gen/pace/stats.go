@@ -44,7 +44,11 @@ func Finish(pacers ...*Pacer) Stats {
 		}
 	}
 	if p := pacers[0]; len(pacers) == 1 && p.s.MicroRate > 0 {
-		r := p.watch.Result(p.start+int64(p.due), p.nominal())
+		until := p.due
+		if until == forever { // a profile that ends in silence
+			until = p.s.Duration
+		}
+		r := p.watch.Result(p.start+int64(until), p.nominal())
 		s.Cadence = &r
 	}
 	if p := pacers[0]; p.s.Isochronous != nil {
