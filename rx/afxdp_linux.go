@@ -123,10 +123,10 @@ func (r *afxdp) openQueues(memory, capture int, zeroCopy bool) error {
 
 // countQueues finds by trying how many queues there are.
 func (r *afxdp) countQueues(capture int) (n int, err error) {
-	for ; n < bpf.MaxQueues; n++ {
+	for ; ; n++ {
 		s, err := r.openQueue(n, 1, capture, false)
 		if errors.Is(err, unix.EINVAL) && n > 0 {
-			break
+			return n, nil
 		}
 		if err != nil {
 			return 0, err
@@ -134,8 +134,10 @@ func (r *afxdp) countQueues(capture int) (n int, err error) {
 		if err := s.Close(); err != nil {
 			return 0, err
 		}
+		if n == bpf.MaxQueues {
+			return 0, fmt.Errorf("%s has more than %d receive queues (ethtool -L %s combined %d, or --rx ring)", r.iface.Name, n, r.iface.Name, n)
+		}
 	}
-	return n, nil
 }
 
 func (r *afxdp) openQueue(queue, memory, capture int, zeroCopy bool) (*linux.XSKReceiver, error) {
@@ -187,6 +189,10 @@ func (r *afxdp) take(t *track.Tracker) (handed int, any bool) {
 			any, now = true, linux.Monotonic()
 		}
 		for a, ok := s.Next(); ok; a, ok = s.Next() {
+			if a.Len > r.iface.MTU+ethernetLen+tagLen { // by generic XDP GSO's come whole
+				r.frames.Superframes++
+				continue
+			}
 			if d, ok := r.datagram(a); ok {
 				at := a.Mono
 				if at != 0 {

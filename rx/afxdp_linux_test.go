@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -96,8 +97,12 @@ func TestAFXDPGeneric(t *testing.T) {
 	for i := range 100 {
 		put(testFrame{srcMAC: a.mac, dstMAC: b.mac, src: client4, dst: server4, payload: s.payload(100 + 88*i)}.bytes())
 	}
+	s.train(t, a.dial(t, server4), 20, 1000, 1000) // which nothing takes apart here
 	if got := s.receive(t, r); got != 100 {
 		t.Errorf("%d received, want 100", got)
+	}
+	if diff := cmp.Diff(Frames{Superframes: 1}, frames(t, r)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if drops := dropsOf(t, r); drops != 0 {
 		t.Errorf("%d drops", drops)
@@ -126,4 +131,25 @@ func TestAFXDPDropsJumbo(t *testing.T) {
 	if drops := dropsOf(t, r); received == 0 || drops == 0 || received+drops != n {
 		t.Errorf("%d received + %d dropped, of %d", received, drops, n)
 	}
+}
+
+// TestAFXDPOfTooManyQueues refuses an interface of which it would not hear all.
+func TestAFXDPOfTooManyQueues(t *testing.T) {
+	h := newHost(t)
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.NumRxQueues, attrs.NumTxQueues = h.iface, bpf.MaxQueues+1, 1
+	veth := netlink.NewVeth(attrs)
+	veth.PeerName = "peer"
+	must(t, h.nl.LinkAdd(veth))
+	h.setUp(t)
+	c := newStream(t).config("[::]:5201")
+	c.Interface, c.IfIndex = h.iface, h.index
+	h.do(t, func() error {
+		_, err := openAFXDP(&c)
+		const want = "rx afxdp: veth0 has more than 64 receive queues (ethtool -L veth0 combined 64, or --rx ring)"
+		if err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		return nil
+	})
 }

@@ -195,6 +195,13 @@ func TestTaken(t *testing.T) {
 				t.Errorf("%q, want a line with %q", s, part)
 			}
 		}
+		b.do(t, func() error {
+			_, refused = openAFXDP(&c)
+			return nil
+		})
+		if !errors.Is(refused, unix.EBUSY) || !strings.Contains(refused.Error(), "another program holds the interface") {
+			t.Errorf("%v, want EBUSY", refused)
+		}
 		if x := b.link(t).Attrs().Xdp; !x.Attached || b.attached(t) != 1 {
 			t.Errorf("their program is gone: %+v", x)
 		}

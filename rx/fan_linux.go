@@ -26,8 +26,9 @@ func attach(fd int, program []bpf.RawInstruction) error {
 }
 
 // bind binds a UDP socket to the port of its group, between whose sockets the
-// kernel chooses by a hash of addresses and ports (SO_REUSEPORT of socket(7)). The
-// first has to find the port free: another program may share its own alike.
+// kernel chooses by a hash of addresses and ports (SO_REUSEPORT of socket(7)). Those
+// of the first receiver have to find their ports free: another program may share its
+// own alike.
 func (g *group) bind(s udpSocket, c *Config) error {
 	if err := attach(s.fd, dropAll); err != nil {
 		return err
@@ -40,7 +41,6 @@ func (g *group) bind(s udpSocket, c *Config) error {
 	if err := s.bind(c); err != nil {
 		return err
 	}
-	g.joined++
 	return shareable(s.fd)
 }
 

@@ -74,6 +74,9 @@ func (r *udp) open(c *Config) error {
 			return err
 		}
 	}
+	if c.group != nil {
+		c.group.joined++
+	}
 	return nil
 }
 
