@@ -78,11 +78,7 @@ func AttachCounter(ifindex int, filter Filter) (*Counter, error) {
 	if err := spec.LoadAndAssign(&c.objects, nil); err != nil {
 		return nil, explain("load counter", err)
 	}
-	c.link, err = link.AttachXDP(link.XDPOptions{
-		Program:   c.objects.Count,
-		Interface: ifindex,
-		Flags:     link.XDPDriverMode,
-	})
+	c.link, err = attachXDP(ifindex, c.objects.Count, link.XDPDriverMode)
 	if err != nil {
 		c.objects.Close()
 		return nil, explain("attach counter by driver-mode XDP (Linux 5.18 or later)", err)

@@ -15,11 +15,7 @@ func AttachPass(ifindex int) (io.Closer, error) {
 		return nil, explain("load XDP pass program", err)
 	}
 	defer objects.Close() // the link holds the program
-	l, err := link.AttachXDP(link.XDPOptions{
-		Program:   objects.Pass,
-		Interface: ifindex,
-		Flags:     link.XDPDriverMode,
-	})
+	l, err := attachXDP(ifindex, objects.Pass, link.XDPDriverMode)
 	if err != nil {
 		return nil, explain("attach XDP pass program in driver mode (Linux 5.18 or later)", err)
 	}

@@ -145,12 +145,9 @@ func (t *Tracker) Attach(ifindex int) (err error) {
 	case TC:
 		t.link, err = link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: t.program, Attach: ebpf.AttachTCXIngress})
 	case GenericXDP:
-		t.link, err = link.AttachXDP(link.XDPOptions{Interface: ifindex, Program: t.program, Flags: link.XDPGenericMode})
+		t.link, err = attachXDP(ifindex, t.program, link.XDPGenericMode)
 	default:
-		t.link, err = link.AttachXDP(link.XDPOptions{Interface: ifindex, Program: t.program, Flags: link.XDPDriverMode})
-	}
-	if errors.Is(err, unix.EEXIST) { // it is there in the other mode
-		err = unix.EBUSY
+		t.link, err = attachXDP(ifindex, t.program, link.XDPDriverMode)
 	}
 	if err != nil {
 		return explain("attach tracker by "+t.hook.String(), err)

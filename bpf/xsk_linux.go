@@ -51,12 +51,10 @@ func (r *Redirect) attach(ifindex int, sockets []int) (err error) {
 			return fmt.Errorf("bpf: enter AF_XDP socket of queue %d: %w", queue, err)
 		}
 	}
-	options := link.XDPOptions{Program: r.objects.Xsk, Interface: ifindex, Flags: link.XDPDriverMode}
-	r.link, err = link.AttachXDP(options)
+	r.link, err = attachXDP(ifindex, r.objects.Xsk, link.XDPDriverMode)
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		r.generic = true
-		options.Flags = link.XDPGenericMode
-		r.link, err = link.AttachXDP(options)
+		r.link, err = attachXDP(ifindex, r.objects.Xsk, link.XDPGenericMode)
 	}
 	if err != nil {
 		return explain("attach AF_XDP program (Linux 5.18 or later)", err)
