@@ -46,7 +46,7 @@ func (l *layout) mend(f []byte) bool {
 	if l.proto != protoICMP {
 		s = l.pseudo(f)
 	}
-	s = sum(s, f[l.l4:l.end]) - uint64(binary.BigEndian.Uint16(f[at:]))
+	s = sum(s, f[l.l4:l.covered(f)]) - uint64(binary.BigEndian.Uint16(f[at:]))
 	value := fold(s)
 	if value == 0 && l.proto == protoUDP {
 		value = 0xffff // 0 would say that there is none (RFC 768)
@@ -60,11 +60,22 @@ func (l *layout) without(f []byte) bool {
 	return l.proto == protoUDP && !l.v6 && binary.BigEndian.Uint16(f[l.checksum():]) == 0
 }
 
+// covered is where the bytes end that the checksum covers: UDP has a length of its own,
+// and options or more may follow in the IP packet (RFC 768, RFC 9868).
+func (l *layout) covered(f []byte) int {
+	if l.proto == protoUDP {
+		if n := int(binary.BigEndian.Uint16(f[l.l4+4:])); n >= udpHeader && l.l4+n <= l.end {
+			return l.l4 + n
+		}
+	}
+	return l.end
+}
+
 // pseudo is the sum of the pseudo-header (RFC 9293, section 3.1; RFC 8200,
 // section 8.1).
 func (l *layout) pseudo(f []byte) uint64 {
 	source, destination, n := l.addresses()
-	length := uint64(l.end - l.l4)
+	length := uint64(l.covered(f) - l.l4)
 	s := sum(0, f[source:source+n])
 	s = sum(s, f[destination:destination+n])
 	return s + length>>16 + length&0xffff + uint64(l.proto)

@@ -54,7 +54,7 @@ func Sizes(f []byte) (packet, payload int) {
 	}
 	switch l.proto {
 	case protoUDP:
-		payload = l.end - l.l4 - udpHeader
+		payload = l.covered(f) - l.l4 - udpHeader
 	case protoTCP:
 		payload = l.end - l.l4 - int(f[l.l4+12]>>4)*4
 	}

@@ -2,6 +2,7 @@ package pcap
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"net/netip"
@@ -167,6 +168,38 @@ func TestAFirstFragmentIsAmended(t *testing.T) {
 	}
 	if packet, payload := Sizes(got); packet != total || payload != 0 {
 		t.Errorf("%d bytes of packet and %d of payload", packet, payload)
+	}
+}
+
+// What stands behind a datagram in its IP packet is not under its checksum.
+func TestADatagramShorterThanItsPacket(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		here, there := here4, there4
+		if v6 {
+			here, there = here6, there6
+		}
+		f := append(build(t, v6, nil, layers.IPProtocolUDP, here, there, []byte("hello")), "options"...)
+		l := parse(f)
+		if v6 {
+			binary.BigEndian.PutUint16(f[l.ip+4:], uint16(len(f)-l.ip-40))
+		} else {
+			binary.BigEndian.PutUint16(f[l.ip+2:], uint16(len(f)-l.ip))
+		}
+		f, _ = (&Rewrite{}).Apply(f) // mends that of IPv4
+		want := fmt.Sprintf("%x", f)
+		again, wrong := (&Rewrite{}).Apply(f)
+		if got := fmt.Sprintf("%x", again); got != want || wrong {
+			t.Errorf("v6 %v: %s, then %s (wrong: %v)", v6, want, got, wrong)
+		}
+		udp := gopacket.NewPacket(f, layers.LayerTypeEthernet, gopacket.Default).Layer(layers.LayerTypeUDP).(*layers.UDP)
+		whole := build(t, v6, nil, layers.IPProtocolUDP, here, there, []byte("hello"))
+		l = parse(whole)
+		if at := l.checksum(); udp.Checksum != binary.BigEndian.Uint16(whole[at:]) {
+			t.Errorf("v6 %v: checksum %x, want %x", v6, udp.Checksum, whole[at:at+2])
+		}
+		if _, payload := Sizes(f); payload != len("hello") {
+			t.Errorf("v6 %v: %d bytes of payload", v6, payload)
+		}
 	}
 }
 
