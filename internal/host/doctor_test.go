@@ -34,6 +34,14 @@ func TestDoctorOfTheMachineSpeaksOfNoInterface(t *testing.T) {
 	}
 }
 
+func TestCoreMask(t *testing.T) {
+	for n, want := range map[int]string{1: "1", 4: "f", 32: "ffffffff", 33: "1,ffffffff", 64: "ffffffff,ffffffff", 130: "3,ffffffff,ffffffff,ffffffff,ffffffff"} {
+		if got := coreMask(n); got != want || !anyCore(got) {
+			t.Errorf("%d cores: %s, want %s", n, got, want)
+		}
+	}
+}
+
 func TestCheckPaths(t *testing.T) {
 	got := checkPaths("paths", []PathState{
 		{Name: "udp"},

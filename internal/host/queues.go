@@ -28,7 +28,7 @@ func (d *delivery) check(name string) []result.Finding {
 			"%s has %d receive queues, but one core serves all of its interrupts", name, d.queues))
 	case d.queues == 1 && !d.steered && d.cores > 1:
 		one := ok("%s has one receive queue: one core of %d takes in all of its packets", name, d.cores)
-		one.Mend = fmt.Sprintf("echo %x > /sys/class/net/%s/queues/rx-0/rps_cpus", uint64(1)<<min(d.cores, 63)-1, name)
+		one.Mend = fmt.Sprintf("echo %s > /sys/class/net/%s/queues/rx-0/rps_cpus", coreMask(d.cores), name)
 		f = append(f, one)
 	case d.queues > 0:
 		f = append(f, ok("%s receive queues: %d", name, d.queues))
@@ -40,6 +40,13 @@ func (d *delivery) check(name string) []result.Finding {
 		f = append(f, slow)
 	}
 	return f
+}
+
+// coreMask names the first n cores, as the kernel reads a mask: groups of 32 bits, the
+// highest first (bitmap_parse of lib/bitmap-str.c).
+func coreMask(n int) string {
+	groups := (n + 31) / 32
+	return fmt.Sprintf("%x", uint64(1)<<(n-32*(groups-1))-1) + strings.Repeat(",ffffffff", groups-1)
 }
 
 // countCores counts the cores of a list such as "0-3,8" (cpuset(7), List Format);
