@@ -94,6 +94,9 @@ func (s *sending) describe(c *result.Config) error {
 // flow is where the packets go.
 func (s *sending) flow() host.Flow {
 	to, _ := netip.ParseAddrPort(s.plan.Report.Destination)
+	if s.plan.Config.Template.Headers.Dsts > 1 {
+		to = netip.AddrPortFrom(netip.IPv6Unspecified(), to.Port()) // any
+	}
 	f := flow(to, s.plan.Config.Template.Headers.DstPorts, s.plan.Config.Template.Stamper.Format)
 	f.Unwatched = s.plan.Unwatched
 	return f

@@ -49,9 +49,9 @@ func flow(to netip.AddrPort, ports int, f probe.Format) host.Flow {
 
 // flow is where the packets come.
 func (r *receiving) flow() host.Flow {
-	ports := 1
+	ports := max(1, r.plan.Config.Ports)
 	if s := r.plan.Config.Sockets; len(s) > 0 { // a client's are in a row, a server's are one
-		ports += int(localPort(s[len(s)-1])) - int(localPort(s[0]))
+		ports = 1 + int(localPort(s[len(s)-1])) - int(localPort(s[0]))
 	}
 	f := flow(r.plan.Config.Local, ports, r.plan.Track.Format)
 	f.Unwatched = r.plan.Path.InKernel
