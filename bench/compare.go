@@ -82,7 +82,12 @@ func Compare(ctx context.Context, c Comparison) (*result.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.trials(ctx, where, cells)
+	if len(cells) == 0 && len(rep.NotHere) > 0 {
+		no := rep.NotHere[0]
+		err = &plan.HostError{Err: fmt.Errorf("none of these paths can run here: %s: %s", no.Path, no.Why)}
+	} else {
+		err = c.trials(ctx, where, cells)
+	}
 	rep.Results = rows(cells)
 	switch {
 	case ctx.Err() != nil:
@@ -142,6 +147,9 @@ func (c *Comparison) trials(ctx context.Context, where site, cells []*cell) erro
 		left := time.Duration(total-i) * c.Trial
 		c.Progress(fmt.Sprintf("trial %d of %d: %s, %d-byte frames, about %.0f s to go", i+1, total, x.path.Name, x.frame, left.Seconds()))
 		r, err := where.run(ctx, x)
+		if err == nil {
+			err = whole(&result.Report{Sender: r.sent.Sender, Receiver: r.counted.Receiver})
+		}
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ const etherOverhead = 18
 // pass whole, by the row of the ladder, are left out. What was measured until an
 // error comes back with it.
 func (l *Loads) Loss(ctx context.Context, rep *result.Report) error {
-	run := l.Run.series()
+	run := l.Run.series(rep)
 	for _, frame := range l.Frames {
 		if m := rep.Results[0].MTU; m.Forward == nil || frame-etherOverhead > *m.Forward {
 			continue

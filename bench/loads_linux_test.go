@@ -32,7 +32,7 @@ func TestJumbosThatAreDroppedUnderLoad(t *testing.T) {
 				Run: inLab(l, v6, "udp"), Frames: []int{1518, 4018, 4019, 9018}, Rate: units.Rate{Unit: units.Packets, Micro: 1000 * units.MicrosPerUnit},
 				Trial: 300 * time.Millisecond, Progress: func(string) {},
 			}
-			rep := &result.Report{Results: []result.Row{{MTU: m}}}
+			rep := &result.Report{Config: &result.Config{}, Results: []result.Row{{MTU: m}}}
 			check(t, c.Loss(context.Background(), rep))
 			var lost uint64
 			for _, row := range rep.Results[1:] {

@@ -48,7 +48,7 @@ func (w *wire) run(_ context.Context, o Offer) (*result.Report, error) {
 	}
 	loss := float64(sent-carried) / float64(sent)
 	return &result.Report{
-		Config:   &result.Config{FrameBytes: o.Frame},
+		Config:   &result.Config{FrameBytes: o.Frame, Peer: "iperf3"},
 		Sender:   &result.Sender{Rate: rate(sent), SentPackets: &result.SentPackets{Packets: sent}, SentPacing: pacing},
 		Receiver: &result.Receiver{Rate: rate(carried), ArrivedPackets: &result.ArrivedPackets{Packets: carried, Unique: carried, Lost: sent - carried, LossRatio: &loss}},
 	}, nil
@@ -206,8 +206,8 @@ func TestSweepOfASimulatedWire(t *testing.T) {
 		Trial: 10 * time.Millisecond, Started: func(*result.Report, time.Duration) {}, Progress: func(string) {},
 	}
 	rep, err := c.Sweep(context.Background())
-	if err != nil || len(rep.Results) != 12 { // 100, 90, 80, 70, 60, 50 %
-		t.Fatalf("%d rows, %v", len(rep.Results), err)
+	if err != nil || len(rep.Results) != 12 || rep.Config.Peer != "iperf3" { // 100, 90, 80, 70, 60, 50 %
+		t.Fatalf("%d rows, %v, of %+v", len(rep.Results), err, rep.Config)
 	}
 	for i, row := range rep.Results {
 		offered := 100_000 - 10_000*float64(i%6)
@@ -219,6 +219,12 @@ func TestSweepOfASimulatedWire(t *testing.T) {
 	w = &wire{fastest: 100_000, capacity: 65_000, breaks: 4}
 	c.Run = w.run
 	if rep, err = c.Sweep(context.Background()); err == nil || len(rep.Results) != 2 || rep.Error == "" {
+		t.Errorf("%d rows, %v", len(rep.Results), err)
+	}
+	// What was to be tried again tells nothing of its rate.
+	w = &wire{fastest: 100_000, capacity: 1e6, stalls: 1, breaks: 2}
+	c.Run = w.run
+	if rep, err = c.Sweep(context.Background()); err == nil || len(rep.Results) != 0 {
 		t.Errorf("%d rows, %v", len(rep.Results), err)
 	}
 }
@@ -243,7 +249,7 @@ func TestOnlyAPeerThatNeverWasThereCantBeReached(t *testing.T) {
 		},
 		"mtu": func(r Runner) error {
 			c := &Loads{Run: r, Frames: []int{64, 512, 1518, 9018}, Rate: top, Trial: 10 * time.Millisecond, Progress: quiet}
-			return c.Loss(context.Background(), &result.Report{Results: []result.Row{{MTU: &result.MTU{Forward: &forward}}}})
+			return c.Loss(context.Background(), &result.Report{Config: &result.Config{}, Results: []result.Row{{MTU: &result.MTU{Forward: &forward}}}})
 		},
 	} {
 		for breaks := 1; breaks <= 4; breaks++ {

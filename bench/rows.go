@@ -69,7 +69,9 @@ func trial(r run) result.Trial {
 		Unique:      r.counted.Receiver.Unique,
 		Lost:        r.counted.Receiver.Lost,
 		NSPerPacket: r.sent.Sender.NSPerPacket,
-		ReceiverNS:  r.counted.Receiver.NSPerPacket,
+	}
+	if a := r.counted.Receiver.Arrivals; a != nil { // which a stock peer does not tell
+		t.ReceiverNS = a.NSPerPacket
 	}
 	if rate := r.counted.Receiver.Rate; rate != nil {
 		t.PPS = rate.PPS

@@ -13,11 +13,11 @@ import (
 // receiver's with the sender's count.
 type Runner func(context.Context, Offer) (*result.Report, error)
 
-// series runs the trials of one command. A report that does not tell what became of
-// every packet is refused. Once a trial was measured the peer has been there: what
+// series runs the trials of one command, whose report tells by them what the peer is. A
+// trial that does not tell what became of every packet is refused. Once a trial was measured the peer has been there: what
 // fails then breaks the series off, be it within a trial or between two, and is no
 // longer an error of the plan's kinds, which say why a test can't begin.
-func (run Runner) series() Runner {
+func (run Runner) series(of *result.Report) Runner {
 	measured := false
 	return func(ctx context.Context, o Offer) (*result.Report, error) {
 		rep, err := run(ctx, o)
@@ -26,7 +26,7 @@ func (run Runner) series() Runner {
 		}
 		switch {
 		case err == nil:
-			measured = true
+			measured, of.Config.Peer = true, rep.Config.Peer
 			return rep, nil
 		case measured && ctx.Err() == nil:
 			return nil, errors.New(err.Error())

@@ -64,7 +64,7 @@ func (c *Search) Search(ctx context.Context) (*result.Report, error) {
 	}
 	c.Started(rep, time.Duration(len(c.Frames))*each)
 	clock := newClock(c.Progress, len(c.Frames), each)
-	run := c.Run.series()
+	run := c.Run.series(rep)
 	for i, frame := range c.Frames {
 		o := &offers{run: run, frame: frame, settle: c.settle(), before: clock.show(i)}
 		err := c.size(ctx, o, rep)
@@ -242,7 +242,7 @@ func newReport(command, version string, trial time.Duration) *result.Report {
 	return &result.Report{
 		Schema: result.Schema, Linerate: version, Command: command,
 		Started: time.Now().Format(time.RFC3339Nano),
-		Config:  &result.Config{Protocol: "udp", Peer: "linerate", Direction: "forward", DurationS: trial.Seconds()},
+		Config:  &result.Config{Protocol: "udp", Direction: "forward", DurationS: trial.Seconds()},
 	}
 }
 

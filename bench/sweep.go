@@ -34,7 +34,7 @@ func (c *Sweep) Sweep(ctx context.Context) (*result.Report, error) {
 	each := time.Duration(100/c.Percent*c.Repeats) * (c.Trial + settle)
 	c.Started(rep, time.Duration(len(c.Frames))*each)
 	clock := newClock(c.Progress, len(c.Frames), each)
-	run := c.Run.series()
+	run := c.Run.series(rep)
 	for i, frame := range c.Frames {
 		o := &offers{run: run, frame: frame, settle: settle, before: clock.show(i)}
 		most, _, err := ceiling(ctx, o, c.Most, c.Layer, units.Stack{IPv6: c.IPv6}, c.LineBps, c.Trial)
@@ -68,6 +68,9 @@ func (o *offers) curve() (rows []result.Row) {
 			row.Config, row.Sender, row.Receiver = *rep.Config, rep.Sender, rep.Receiver
 			row.RowRate = &result.RowRate{PPS: t.PPS, L2Bps: t.L2Bps}
 		}
+	}
+	if n := len(rows); n > 0 && rows[n-1].Receiver == nil {
+		rows = rows[:n-1] // stopped before one of its trials counted
 	}
 	return rows
 }

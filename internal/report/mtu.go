@@ -93,4 +93,10 @@ func (o Options) loads(b *strings.Builder, rows []result.Row) {
 		parts[len(parts)-1] += "-byte frames"
 	}
 	o.line(b, ", ", append([]string{"loss at " + asked(&rows[0].Config) + ": " + parts[0]}, parts[1:]...)...)
+	for i := range rows {
+		row := &rows[i]
+		if short := row.Trials[0].Offered.Shortfall; short > 0 {
+			o.line(b, " · ", nonEmpty(fmt.Sprintf("%d-byte frames", row.Config.FrameBytes), achieved(&row.Config, row.Sender.Rate), o.paint(yellow, were(short)+" given up"))...)
+		}
+	}
 }

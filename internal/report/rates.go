@@ -83,7 +83,7 @@ func burst(b *result.BackToBack) string {
 
 // delays are the middle and the tail of one-way delay, where it was measured.
 func delays(r *result.Receiver) string {
-	if r == nil || r.ArrivedPackets == nil || r.DelayNS == nil {
+	if r == nil || r.Arrivals == nil || r.DelayNS == nil {
 		return "-"
 	}
 	return units.FormatNS(r.DelayNS.P50) + " / " + units.FormatNS(r.DelayNS.P99)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -101,6 +102,30 @@ func TestABlackHoleIsWhereItCanBe(t *testing.T) {
 		}
 		if got := strings.Contains(b.String(), "there or on the way back"); got != c.either || !strings.Contains(b.String(), "black hole") {
 			t.Errorf("%+v: %s", c, b.String())
+		}
+	}
+}
+
+// A stock peer tells of no delay, and a sender may be too slow for the rate.
+func TestTablesOfWhatIsNotKnown(t *testing.T) {
+	stock := &result.Receiver{ArrivedPackets: &result.ArrivedPackets{Unique: 900}}
+	slow := result.Row{
+		Config: result.Config{FrameBytes: 1518, RateBps: 10e9, Rate: "10G"}, Sender: &result.Sender{Rate: &result.Rate{L4Bps: 4e9}},
+		Trials: []result.Trial{{Sent: 400, Unique: 400, Offered: &result.Offered{Shortfall: 600}}},
+	}
+	for _, c := range []struct {
+		command string
+		print   func(io.Writer, *result.Report, Options) error
+		row     result.Row
+		says    string
+	}{
+		{"search", Search, result.Row{Receiver: stock, Found: &result.Found{}}, " -  "},
+		{"sweep", Sweep, result.Row{Receiver: stock, RowRate: &result.RowRate{}, Trials: []result.Trial{{Offered: &result.Offered{}}}}, " -\n"},
+		{"mtu", MTU, slow, "1518-byte frames · asked 10 Gbit/s payload, achieved 4 Gbit/s · 600 packets were given up"},
+	} {
+		var b strings.Builder
+		if err := c.print(&b, &result.Report{Results: []result.Row{c.row}}, Options{}); err != nil || !strings.Contains(b.String(), c.says) {
+			t.Errorf("%s: %v\n%s\nwant %q", c.command, err, b.String(), c.says)
 		}
 	}
 }
