@@ -91,8 +91,8 @@ const leastShape = 8000
 
 func (f *faults) apply(c *lab.Config) error {
 	if f.shape != (units.Rate{}) {
-		if f.shape.Unit != units.Bits || f.shape.Micro < leastShape*units.MicrosPerUnit {
-			return &plan.UsageError{Flag: "shape", Msg: "want a rate in bits of at least 8k, as 100M"}
+		if f.shape.Unit != units.Bits || f.shape.Layer != 0 || f.shape.Micro < leastShape*units.MicrosPerUnit {
+			return &plan.UsageError{Flag: "shape", Msg: "want a rate in bits of at least 8k, as 100M, without a layer"}
 		}
 		c.Shape.Rate = f.shape.Micro / units.MicrosPerUnit
 	}

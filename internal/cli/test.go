@@ -187,8 +187,8 @@ func parseOmit(s string) (time.Duration, error) {
 // parsePace parses a rate in bits and returns it in bytes per second.
 func parsePace(s string) (uint64, error) {
 	r, err := units.ParseRate(s)
-	if err == nil && (r.Unit != units.Bits || r.Micro < 8*units.MicrosPerUnit) {
-		err = fmt.Errorf("want bits per second, as 500M")
+	if err == nil && (r.Unit != units.Bits || r.Layer != 0 && r.Layer != units.L4 || r.Micro < 8*units.MicrosPerUnit) {
+		err = fmt.Errorf("want bits of payload per second, as 500M")
 	}
 	return r.Micro / units.MicrosPerUnit / 8, err
 }

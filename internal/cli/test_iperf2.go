@@ -40,6 +40,7 @@ var notOfIPerf2 = []struct{ flag, why string }{
 	{"histogram", "its server tells of no distribution"},
 	{"rx", "its server counts by its own sockets, and so does this end"},
 	{"control-bind", "it has no control connection"},
+	{"get-server-output", "it has no control connection"},
 	{"username", "it knows no users"},
 	{"rsa-public-key-path", "it knows no users"},
 	{"use-pkcs1-padding", "it knows no users"},
@@ -54,6 +55,11 @@ func checkIPerf2(cmd *cobra.Command, r *plan.TestRequest) error {
 	for _, no := range notOfIPerf2 {
 		if f.Changed(no.flag) {
 			return refuse(no.flag, no.why)
+		}
+	}
+	if !r.TCP {
+		if err := onlyTCP(cmd, "mss", "congestion", "pace"); err != nil {
+			return err
 		}
 	}
 	serverSends := r.Reverse || r.Bidir
