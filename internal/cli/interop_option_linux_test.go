@@ -178,6 +178,11 @@ func TestServerOutput(t *testing.T) {
 		t.Errorf("stock's text is %q", ours.ServerText)
 	}
 	stock.exit(0)
+	stock = s.serve("iperf3 -s -1")
+	if text := s.client(0, "linerate iperf3 -u -c 10.77.0.2 -k 50 -b 2M --get-server-output").out.String(); !strings.Contains(text, "\nServer output:\n") || !strings.Contains(text, "Accepted connection from") {
+		t.Errorf("the drop-in prints %q", text)
+	}
+	stock.exit(0)
 	stock = s.serve("iperf3 -s -1 -J")
 	if ours := s.client(0, "linerate test 10.77.0.2 --json -k 50 -b 2M --get-server-output").ours(); !strings.Contains(string(ours.ServerJSON), "accepted_connection") {
 		t.Errorf("stock's JSON is %q", ours.ServerJSON)

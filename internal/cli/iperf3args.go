@@ -51,6 +51,7 @@ type iperf3ClientArgs struct {
 	noDelay        bool
 	tos            uint8
 	zeroCopy       bool
+	serverOutput   bool
 	omit           time.Duration
 	title          string
 	extraData      string

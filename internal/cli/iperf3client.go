@@ -104,6 +104,7 @@ func (a *iperf3Args) request() (*plan.TestRequest, error) {
 		Extra: iperf3.Params{
 			Title: a.title, ExtraData: a.extraData,
 			PacingTimer: int(a.pacingTimer.Microseconds()), ZeroCopy: a.zeroCopy, Repeating: a.repeating,
+			GetServerOutput: a.serverOutput,
 		},
 	}
 	if a.rate != 0 {

@@ -17,7 +17,7 @@ var (
 	iperf3ClientOnly = []string{
 		"udp", "connect-timeout", "bitrate", "pacing-timer", "fq-rate", "time", "bytes", "blockcount", "length", "cport",
 		"parallel", "reverse", "bidir", "window", "congestion", "set-mss", "no-delay", "tos", "dscp", "zerocopy", "omit",
-		"title", "extra-data", "udp-counters-64bit", "dont-fragment", "repeating-payload", "snd-timeout", "username",
+		"title", "extra-data", "get-server-output", "udp-counters-64bit", "dont-fragment", "repeating-payload", "snd-timeout", "username",
 		"rsa-public-key-path",
 	}
 	iperf3ServerOnly = []string{
@@ -34,7 +34,7 @@ var iperf3Lacking = []struct {
 	{"file", "F", false}, {"debug", "d", true},
 	{"sctp", "", true}, {"xbind", "X", false}, {"nstreams", "", false}, {"flowlabel", "L", false},
 	{"mptcp", "m", true}, {"skip-rx-copy", "", true}, {"gsro", "", true},
-	{"get-server-output", "", true}, {"rcv-timeout", "", false},
+	{"rcv-timeout", "", false},
 }
 
 // iperf3Flags are the flags of iperf3's grammar, which fill in a.
@@ -186,6 +186,7 @@ func (a *iperf3Args) addClient(f *pflag.FlagSet) {
 	})
 	iperf3Flag(f, &a.tos, "dscp", "", "", iperf3DSCP)
 	f.BoolVarP(&a.zeroCopy, "zerocopy", "Z", false, "")
+	f.BoolVar(&a.serverOutput, "get-server-output", false, "")
 	iperf3Flag(f, &a.omit, "omit", "O", "", wholeSeconds(0, 600, "bogus value for --omit"))
 	f.StringVarP(&a.title, "title", "T", "", "")
 	f.StringVar(&a.extraData, "extra-data", "", "")

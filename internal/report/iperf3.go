@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"net/netip"
 	"time"
@@ -11,9 +10,8 @@ import (
 )
 
 // IPerf3 is what iperf3 shows of a test and a report lacks. The caller fills in
-// what it knows before the test starts, and before the summary what only the end
-// brings: the congestion control, the server's output. What is unknown stays zero
-// or nil and is left out, or is iperf3's own 0 where its format wants the key.
+// what it knows before the test starts. What is unknown stays zero or nil and is left
+// out, or is iperf3's own 0 where its format wants the key.
 type IPerf3 struct {
 	Server bool // this end waited; otherwise it is the client
 
@@ -26,17 +24,15 @@ type IPerf3 struct {
 	Host string
 	Port int
 
-	MSSAsked                    bool // Config.MSS was asked for
-	BlockAsked                  bool // Block was asked for
-	Block                       int  // bytes of one write or read, where the report's PayloadBytes do not tell
-	Blocks                      uint64
-	FQRate                      uint64 // bit/s that the kernel paces each stream to; 0 for no limit
-	Interval                    float64
-	BufferAsked, SndBuf, RcvBuf int // bytes, as SO_SNDBUF and SO_RCVBUF tell them
+	MSSAsked    bool // Config.MSS was asked for
+	BlockAsked  bool // Block was asked for
+	Block       int  // bytes of one write or read, where the report's PayloadBytes do not tell
+	Blocks      uint64
+	FQRate      uint64 // bit/s that the kernel paces each stream to; 0 for no limit
+	Interval    float64
+	BufferAsked int // bytes, as SO_SNDBUF and SO_RCVBUF tell them
 
 	Title, ExtraData string
-	ServerText       string          // of --get-server-output
-	ServerJSON       json.RawMessage // the same, of a server with -J
 }
 
 // socket is what stands for stream i of a report. In iperf3 it is the stream's file

@@ -19,8 +19,8 @@ func IPerf3JSON(w io.Writer, r *result.Report, f *IPerf3) error {
 		Intervals:    []iperf3Interval{},
 		Title:        f.Title,
 		ExtraData:    f.ExtraData,
-		ServerText:   f.ServerText,
-		ServerOutput: f.ServerJSON,
+		ServerText:   r.ServerText,
+		ServerOutput: r.ServerJSON,
 		Error:        r.Error,
 	}
 	if r.Config != nil {
@@ -56,13 +56,13 @@ func IPerf3StreamInterval(w io.Writer, r *result.Report, f *IPerf3, iv *result.I
 // IPerf3StreamEnd prints the last lines of iperf3's --json-stream: the server's
 // output if there is any, the error if there is one, the end.
 func IPerf3StreamEnd(w io.Writer, r *result.Report, f *IPerf3) error {
-	if f.ServerJSON != nil {
-		if err := event(w, "server_output_json", f.ServerJSON); err != nil {
+	if r.ServerJSON != nil {
+		if err := event(w, "server_output_json", r.ServerJSON); err != nil {
 			return err
 		}
 	}
-	if f.ServerText != "" {
-		if err := event(w, "server_output_text", f.ServerText); err != nil {
+	if r.ServerText != "" {
+		if err := event(w, "server_output_text", r.ServerText); err != nil {
 			return err
 		}
 	}

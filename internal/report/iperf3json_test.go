@@ -177,7 +177,7 @@ func TestIPerf3JSONStream(t *testing.T) {
 func TestIPerf3JSONOfAServersOutput(t *testing.T) {
 	s := sampled{protocol: "udp", direction: "forward", parallel: 1, counts: []uint64{87}, step: 1}
 	r, f := s.report(false), s.facts(false)
-	f.Title, f.ExtraData, f.ServerJSON, r.Error = "ttl", "x <&>", s.tree(t, true), "broken off"
+	f.Title, f.ExtraData, r.ServerJSON, r.Error = "ttl", "x <&>", s.tree(t, true), "broken off"
 	var b bytes.Buffer
 	if err := IPerf3JSON(&b, r, f); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestIPerf3JSONOfAServersOutput(t *testing.T) {
 	if tree.Title != f.Title || tree.Extra != f.ExtraData || tree.Error != r.Error {
 		t.Errorf("%+v", tree)
 	}
-	if diff := cmp.Diff(keysOf(t, f.ServerJSON), keysOf(t, tree.Server)); diff != "" {
+	if diff := cmp.Diff(keysOf(t, r.ServerJSON), keysOf(t, tree.Server)); diff != "" {
 		t.Errorf("the server's output (-its own +ours):\n%s", diff)
 	}
 }

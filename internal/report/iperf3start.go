@@ -95,9 +95,12 @@ func (f *IPerf3) jsonStart(r *result.Report) iperf3Start {
 		TargetBitrate: bitrate(r.Config),
 		FQRate:        f.FQRate,
 		BufferAsked:   f.BufferAsked,
-		SndBuf:        f.SndBuf,
-		RcvBuf:        f.RcvBuf,
 		TestStart:     f.testStart(r.Config),
+	}
+	if got := r.Config.WindowGot * kernelDoubles; f.lanes(r)[0].sends {
+		start.SndBuf = got
+	} else {
+		start.RcvBuf = got
 	}
 	other := &iperf3Host{f.Host, f.Port}
 	if f.Server {

@@ -29,11 +29,11 @@ func (t *IPerf3Text) Summary(r *result.Report) error {
 			e.machine(r, f, l)
 		}
 	}
-	if f.ServerJSON != nil {
-		e.emit("\nServer JSON output:\n%s\n", f.ServerJSON)
+	if r.ServerJSON != nil {
+		e.emit("\nServer JSON output:\n%s\n", r.ServerJSON)
 	}
-	if f.ServerText != "" {
-		e.emit("\nServer output:\n%s\n", f.ServerText)
+	if r.ServerText != "" {
+		e.emit("\nServer output:\n%s\n", r.ServerText)
 	}
 	if !f.Server && r.Error == "" {
 		e.emit("\n")
