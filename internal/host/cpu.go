@@ -66,7 +66,8 @@ func (c cpuTimes) since(before cpuTimes) *result.CPU {
 	}
 	user := (c.user - before.user).Seconds() / elapsed
 	system := (c.system - before.system).Seconds() / elapsed
-	cpu := &result.CPU{Process: user + system, User: user, System: system, FrequencyHz: c.frequency, InvoluntarySwitches: c.involuntary - before.involuntary}
+	switches := c.involuntary - before.involuntary
+	cpu := &result.CPU{Process: user + system, User: user, System: system, FrequencyHz: c.frequency, InvoluntarySwitches: &switches}
 	ended := cpu.Process // what threads used of which the end was not seen
 	for id, now := range c.threads {
 		then := before.threads[id]

@@ -26,8 +26,8 @@ func TestCPUSince(t *testing.T) {
 		cores:      map[int64]coreTimes{0: {user: 109, softirq: 51, idle: 140}, 1: {user: 75, softirq: 25, idle: 200}, 2: {idle: 1}},
 		interrupts: 3000, switches: 600,
 	}
-	softirq, steal, busiest, share, waited, core := 0.375, 0.0, 0.75, 1.5, 0.25, 1
-	want := &result.CPU{Process: 1.75, User: 0.25, System: 1.5, Softirq: &softirq, BusiestCore: &busiest, BusiestThread: &share, BusiestThreadCore: &core, BusiestThreadWaited: &waited, Steal: &steal, InvoluntarySwitches: 7,
+	softirq, steal, busiest, share, waited, core, switches := 0.375, 0.0, 0.75, 1.5, 0.25, 1, int64(7)
+	want := &result.CPU{Process: 1.75, User: 0.25, System: 1.5, Softirq: &softirq, BusiestCore: &busiest, BusiestThread: &share, BusiestThreadCore: &core, BusiestThreadWaited: &waited, Steal: &steal, InvoluntarySwitches: &switches,
 		Cores: []result.Core{{Core: 0, User: 0.5, Softirq: 0.25, Idle: 0.25}, {Core: 1, User: 0.125, Softirq: 0.125, Idle: 0.75}}}
 	if diff := cmp.Diff(want, after.since(before)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

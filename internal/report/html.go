@@ -23,17 +23,8 @@ var page = template.Must(template.New("page").Parse(pageText))
 func HTML(w io.Writer, r *result.Report) error {
 	var text, object strings.Builder
 	options := Options{Verbose: true}
-	if r.Config != nil {
-		options.header(&text, r)
-		text.WriteByte('\n')
-	}
-	switch {
-	case r.Results != nil:
-		if err := rows(&text, r, options); err != nil {
-			return err
-		}
-	case r.Sender != nil || r.Receiver != nil:
-		options.summary(&text, r)
+	if err := outcome(&text, r, options); err != nil {
+		return err
 	}
 	if err := JSON(&object, r); err != nil {
 		return err
@@ -43,6 +34,24 @@ func HTML(w io.Writer, r *result.Report) error {
 		Text, Object string
 		Chart        *chart
 	}{r, text.String(), object.String(), newChart(r.Intervals)})
+}
+
+// outcome prints what the command's text ends with, under its head if it has one.
+func outcome(b *strings.Builder, r *result.Report, o Options) error {
+	switch {
+	case r.Findings != nil:
+		return Doctor(b, r, o)
+	case r.Results != nil:
+		return rows(b, r, o)
+	case r.Config == nil:
+		return nil
+	}
+	o.head(b, r)
+	if r.Sender != nil || r.Receiver != nil || r.ConnectNS != nil || r.BounceNS != nil {
+		b.WriteByte('\n')
+		o.summary(b, r)
+	}
+	return nil
 }
 
 // rows prints the table of a command of rows.

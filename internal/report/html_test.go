@@ -23,6 +23,8 @@ func TestHTML(t *testing.T) {
 		{"send", sendReport(), "sent 20898 packets", 3},
 		{"recv", lossy, "lost 18", 3},
 		{"nothing", nothingReport(), "nothing arrived", 0},
+		{"search", tables()["search"], "8149 packets/s lost more", 0},
+		{"doctor", doctorReport(), "rmem_max", 0},
 		{"error", &result.Report{Command: "send", Error: "no route"}, "no route", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

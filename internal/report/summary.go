@@ -44,7 +44,11 @@ func (o Options) summary(b *strings.Builder, r *result.Report) {
 		o.line(b, "", "limited by "+limit(r.Limit))
 	}
 	o.cpu(b, r.Hosts)
-	o.verdict(b, r.Receiver)
+	if r.Reverse != nil {
+		o.verdict(b, r.Receiver, r.Reverse.Receiver)
+	} else {
+		o.verdict(b, r.Receiver)
+	}
 	serverOutput(b, r)
 }
 
@@ -245,7 +249,10 @@ func (o Options) cpu(b *strings.Builder, hosts []result.Host) {
 			detail += ", busiest core " + cores(*h.CPU.BusiestCore)
 		}
 		if h.CPU.Steal != nil && o.Verbose {
-			detail += fmt.Sprintf(", stolen %s, taken off a processor %s", cores(*h.CPU.Steal), count(uint64(h.CPU.InvoluntarySwitches), "time"))
+			detail += ", stolen " + cores(*h.CPU.Steal)
+		}
+		if h.CPU.InvoluntarySwitches != nil && o.Verbose {
+			detail += ", taken off a processor " + count(uint64(*h.CPU.InvoluntarySwitches), "time")
 		}
 		parts = append(parts, fmt.Sprintf("%s %s %% of a core (%s)", h.Role, cores(h.CPU.Process), detail))
 	}
@@ -257,20 +264,23 @@ func (o Options) cpu(b *strings.Builder, hosts []result.Host) {
 // cores prints a share of one core in whole percent.
 func cores(v float64) string { return strconv.FormatFloat(v*100, 'f', 0, 64) }
 
-// verdict says in one line whether anything was lost, as far as that is known
-// and has not been said.
-func (o Options) verdict(b *strings.Builder, r *result.Receiver) {
-	switch {
-	case r == nil || r.ArrivedPackets == nil || r.Lost != 0 || r.Packets == 0:
-	case r.LossIsLowerBound && r.OutOfOrder != nil:
-		o.line(b, "", o.paint(yellow, "the server tells of no loss; each packet out of order may hide one"))
-	case r.LossIsLowerBound:
-		o.line(b, "", o.paint(yellow, "no gap was seen; what was lost at the end is unknown, as no sender's count came"))
-	case r.Arrivals != nil && r.Corrupt != nil && *r.Corrupt != 0:
-		o.line(b, "", o.paint(red, "nothing was lost, but "+count(*r.Corrupt, "packet")+" came damaged"))
-	default:
-		o.line(b, "", o.paint(green, "nothing was lost"))
+// verdict says in one line whether anything was lost in any direction, as far as that is
+// known and has not been said.
+func (o Options) verdict(b *strings.Builder, all ...*result.Receiver) {
+	said := o.paint(green, "nothing was lost")
+	for _, r := range all {
+		switch {
+		case r == nil || r.ArrivedPackets == nil || r.Lost != 0 || r.Packets == 0:
+			return
+		case r.LossIsLowerBound && r.OutOfOrder != nil:
+			said = o.paint(yellow, "the server tells of no loss; each packet out of order may hide one")
+		case r.LossIsLowerBound:
+			said = o.paint(yellow, "no gap was seen; what was lost at the end is unknown, as no sender's count came")
+		case r.Arrivals != nil && r.Corrupt != nil && *r.Corrupt != 0:
+			said = o.paint(red, "nothing was lost, but "+count(*r.Corrupt, "packet")+" came damaged")
+		}
 	}
+	o.line(b, "", said)
 }
 
 // limit says what held the rate. That of a rate asked for needs no name.

@@ -73,6 +73,9 @@ func (o Options) udpTable(b *strings.Builder, all []direction) {
 		}
 		if r := d.Receiver; r != nil && r.ArrivedPackets != nil {
 			row[2], row[3] = number(r.Unique), number(r.Lost)
+			if r.LossIsLowerBound {
+				row[3] = "≥ " + row[3]
+			}
 			if r.Lost > 0 {
 				row[3] = o.paint(red, row[3])
 			}

@@ -33,12 +33,16 @@ func NewText(w io.Writer, o Options) *Text { return &Text{w: w, o: o} }
 // Header prints what is about to be done, once the configuration is known.
 func (t *Text) Header(r *result.Report) error {
 	var b strings.Builder
-	if r.Replay != nil {
-		t.o.replay(&b, r.Config, r.Replay)
-	} else {
-		t.o.header(&b, r)
-	}
+	t.o.head(&b, r)
 	return t.flush(&b)
+}
+
+func (o Options) head(b *strings.Builder, r *result.Report) {
+	if r.Replay != nil {
+		o.replay(b, r.Config, r.Replay)
+	} else {
+		o.header(b, r)
+	}
 }
 
 // Interval prints one line of the live table, and the table's head above the

@@ -201,3 +201,30 @@ func TestColumns(t *testing.T) {
 		}
 	}
 }
+
+// The last line speaks of all directions, and says no more than is known.
+func TestVerdict(t *testing.T) {
+	came := func(lost uint64, bound bool) *result.Receiver {
+		return &result.Receiver{ArrivedPackets: &result.ArrivedPackets{Packets: 9, Unique: 9, Lost: lost, LossIsLowerBound: bound}}
+	}
+	for _, c := range []struct {
+		forward, reverse *result.Receiver
+		says, table      string
+	}{
+		{came(0, false), came(0, false), "nothing was lost\n", " 0 "},
+		{came(0, false), came(3, false), "", " 3 "},
+		{came(0, false), came(0, true), "no gap was seen", " ≥ 0 "},
+		{came(0, false), nil, "", " 0 "},
+		{came(2, true), nil, "", " ≥ 2 "},
+	} {
+		r := &result.Report{
+			Config: &result.Config{Protocol: "udp", Peer: "linerate", Direction: "bidir"}, Receiver: c.forward,
+			Reverse: &result.Direction{Receiver: c.reverse},
+		}
+		text := string(printed(t, r, Options{}))
+		said := text[strings.LastIndex(strings.TrimSuffix(text, "\n"), "\n")+1:]
+		if !strings.Contains(text, c.table) || c.says != "" && !strings.HasPrefix(said, c.says) || c.says == "" && strings.Contains(text, "nothing was lost") {
+			t.Errorf("%+v and %+v:\n%s", c.forward, c.reverse, text)
+		}
+	}
+}

@@ -107,7 +107,7 @@ type CPU struct {
 	// Steal is what the hypervisor gave to others of what this machine wanted.
 	Steal *float64 `json:"steal,omitempty"`
 	// InvoluntarySwitches is how often the kernel took this process off a processor.
-	InvoluntarySwitches int64  `json:"involuntary_switches"`
+	InvoluntarySwitches *int64 `json:"involuntary_switches,omitempty"`
 	Cores               []Core `json:"cores,omitempty"` // in the order of their numbers
 	// FrequencyHz is the mean over the cores at the end.
 	FrequencyHz *float64 `json:"frequency_hz,omitempty"`
