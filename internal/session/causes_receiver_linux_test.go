@@ -22,6 +22,13 @@ func receiverCauses(t *testing.T) []cause {
 			want: map[string]int{"receiver_socket": all}},
 		{name: "a firewall on input", spoil: nft(everyTenth), recv: roomy, send: plain(t),
 			want: map[string]int{"receiver_filter": 200}},
+		{name: "a firewall at one port of a range", recv: plan.RecvRequest{RX: "udp", Window: big, Ports: 3},
+			send: func() plan.SendRequest {
+				r := plain(t)
+				r.DstPorts, r.Flows = 3, 3
+				return r
+			}(),
+			spoil: nft(strings.Replace(everyTenth, "5201", "5202", 1)), want: map[string]int{"receiver_filter": 67}},
 		{name: "a firewall before routing", recv: roomy, send: plain(t),
 			spoil: nft(`table inet t { chain in { type filter hook prerouting priority -300; udp dport 5201 udp length > 400 numgen inc mod 8 == 0 drop; }; }`),
 			want:  map[string]int{"receiver_filter": 250}},

@@ -120,7 +120,7 @@ func FormatPPM(ppm float64) string {
 	if math.Abs(ppm) >= 10_000 {
 		return fmt.Sprintf("%+.1f %%", ppm/10_000)
 	}
-	return fmt.Sprintf("%+.1f ppm", ppm)
+	return fmt.Sprintf("%+.1f ppm", math.Round(ppm*10)/10+0) // 0 is never negative
 }
 
 // round rounds v to so many significant digits.

@@ -45,6 +45,7 @@ func TestFormat(t *testing.T) {
 		{FormatPercent(1.5), "150 %"},
 		{FormatPPM(0.31), "+0.3 ppm"},
 		{FormatPPM(-12.34), "-12.3 ppm"},
+		{FormatPPM(-0.01), "+0.0 ppm"},
 		{FormatPPM(-312000), "-31.2 %"},
 	} {
 		if tt.got != tt.want {
