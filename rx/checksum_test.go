@@ -42,14 +42,3 @@ func TestChecksumAbsent(t *testing.T) {
 		}
 	}
 }
-
-func FuzzSum(f *testing.F) {
-	f.Add([]byte{})
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		got, want := fold(sum(0, b)), slowSum(b)
-		if got != want {
-			t.Errorf("%#x, want %#x", got, want)
-		}
-	})
-}

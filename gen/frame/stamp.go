@@ -1,6 +1,10 @@
 package frame
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"linerate/internal/checksum"
+)
 
 // Stamp makes the frame of a flow's packet seq, with a payload of size bytes,
 // sent at mono ns of CLOCK_MONOTONIC, and returns its length. The buffer has
@@ -16,8 +20,8 @@ func (t *Template) Stamp(buf []byte, flow uint16, seq uint64, size int, mono int
 
 	addrs := t.walk.stamp(buf[t.ip:], flow)
 	sum := t.pseudoSum + addrs + uint64(src) + uint64(dst) + 2*uint64(length) // also in the pseudo-header
-	sum = add(sum+uint64(t.tails[size]), payload[:t.Stamper.Format.Size()])
-	binary.BigEndian.PutUint16(udp[udpChecksumField:], udpChecksum(sum))
+	sum = checksum.Add(sum+uint64(t.tails[size]), payload[:t.Stamper.Format.Size()])
+	binary.BigEndian.PutUint16(udp[udpChecksumField:], checksum.OfUDP(sum))
 	t.stampHeaders(buf, src, dst, addrs, length)
 	if t.padded {
 		t.pad(payload[:minFrame-t.HeaderLen()], size)
@@ -35,7 +39,7 @@ func (t *Template) stampHeaders(buf []byte, src, dst uint16, addrs uint64, lengt
 	if t.udp-t.ip == ipv4Len {
 		total := ipv4Len + length
 		binary.BigEndian.PutUint16(ip[ipv4TotalLength:], uint16(total))
-		binary.BigEndian.PutUint16(ip[ipv4Checksum:], ^fold(t.ipSum+addrs+uint64(total)))
+		binary.BigEndian.PutUint16(ip[ipv4Checksum:], ^checksum.Fold(t.ipSum+addrs+uint64(total)))
 	} else {
 		binary.BigEndian.PutUint16(ip[ipv6PayloadLength:], uint16(length))
 	}
@@ -53,7 +57,7 @@ func (t *Template) stampHeaders(buf []byte, src, dst uint16, addrs uint64, lengt
 func (t *Template) StampSuper(buf []byte, flow uint16, size, n int) {
 	length := udpLen + n*size
 	addrs := t.walk.stamp(buf[t.ip:], flow)
-	binary.BigEndian.PutUint16(buf[t.udp+udpChecksumField:], fold(t.pseudoSum+addrs+uint64(length)))
+	binary.BigEndian.PutUint16(buf[t.udp+udpChecksumField:], checksum.Fold(t.pseudoSum+addrs+uint64(length)))
 	src, dst := t.Headers.Ports(flow)
 	t.stampHeaders(buf, src, dst, addrs, length)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"linerate/internal/checksum"
 	"linerate/internal/probe"
 )
 
@@ -73,18 +74,18 @@ func (t *Template) sum() {
 		addresses = nil // they vary
 	}
 	if t.Headers.isIPv4() {
-		t.ipSum = add(0, ip[:ipv4TotalLength])
-		t.ipSum = add(t.ipSum, ip[ipv4TotalLength+2:ipv4Checksum])
-		t.ipSum = add(t.ipSum, addresses)
+		t.ipSum = checksum.Add(0, ip[:ipv4TotalLength])
+		t.ipSum = checksum.Add(t.ipSum, ip[ipv4TotalLength+2:ipv4Checksum])
+		t.ipSum = checksum.Add(t.ipSum, addresses)
 	}
-	t.pseudoSum = add(protocol, addresses)
+	t.pseudoSum = checksum.Add(protocol, addresses)
 	t.tails = make([]uint16, len(t.payload)+1)
 	for i := t.Stamper.Format.Size(); i < len(t.payload); i++ {
 		word := uint64(t.payload[i])
 		if i%2 == 0 {
 			word <<= 8
 		}
-		t.tails[i+1] = fold(uint64(t.tails[i]) + word)
+		t.tails[i+1] = checksum.Fold(uint64(t.tails[i]) + word)
 	}
 }
 

@@ -3,6 +3,8 @@ package frame
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"linerate/internal/checksum"
 )
 
 // Addrs are the addresses of a flow.
@@ -49,7 +51,7 @@ func newWalk(h *Headers, flows int) walk {
 		src, dst := h.Addrs(uint16(flow))
 		w.addrs = append(w.addrs, src.Unmap().AsSlice()...)
 		w.addrs = append(w.addrs, dst.Unmap().AsSlice()...)
-		w.sums[flow] = add(0, w.addrs[flow*w.size:])
+		w.sums[flow] = checksum.Add(0, w.addrs[flow*w.size:])
 	}
 	return w
 }

@@ -1,26 +1,10 @@
 package pcap
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// sum adds the 16-bit words of b to an unfolded sum, an odd last byte padded with
-// zero (RFC 1071).
-func sum(s uint64, b []byte) uint64 {
-	for ; len(b) >= 2; b = b[2:] {
-		s += uint64(binary.BigEndian.Uint16(b))
-	}
-	if len(b) == 1 {
-		s += uint64(b[0]) << 8
-	}
-	return s
-}
-
-// fold is the checksum field for a sum.
-func fold(s uint64) uint16 {
-	for s > 0xffff {
-		s = s>>16 + s&0xffff
-	}
-	return ^uint16(s)
-}
+	"linerate/internal/checksum"
+)
 
 // mend sets the checksums of a frame right: that of IPv4, and that of TCP, UDP,
 // ICMP or ICMPv6 behind IP. A fragment holds too little for the latter, and UDP
@@ -36,7 +20,7 @@ func (l *layout) mend(f []byte) bool {
 	}
 	if !l.v6 {
 		header := f[l.ip : l.ip+int(f[l.ip]&15)*4]
-		set(l.ip+10, fold(sum(0, header)-uint64(binary.BigEndian.Uint16(header[10:]))))
+		set(l.ip+10, ^checksum.Fold(checksum.Add(0, header)-uint64(binary.BigEndian.Uint16(header[10:]))))
 	}
 	at := l.checksum()
 	if at == 0 || l.fragment || l.without(f) {
@@ -46,13 +30,17 @@ func (l *layout) mend(f []byte) bool {
 	if l.proto != protoICMP {
 		s = l.pseudo(f)
 	}
-	s = sum(s, f[l.l4:l.covered(f)]) - uint64(binary.BigEndian.Uint16(f[at:]))
-	value := fold(s)
-	if value == 0 && l.proto == protoUDP {
-		value = 0xffff // 0 would say that there is none (RFC 768)
-	}
-	set(at, value)
+	s = checksum.Add(s, f[l.l4:l.covered(f)]) - uint64(binary.BigEndian.Uint16(f[at:]))
+	set(at, l.field(s))
 	return wrong
+}
+
+// field is the checksum for a sum.
+func (l *layout) field(sum uint64) uint16 {
+	if l.proto == protoUDP {
+		return checksum.OfUDP(sum)
+	}
+	return ^checksum.Fold(sum)
 }
 
 // without says whether a datagram does without a checksum.
@@ -76,8 +64,8 @@ func (l *layout) covered(f []byte) int {
 func (l *layout) pseudo(f []byte) uint64 {
 	source, destination, n := l.addresses()
 	length := uint64(l.covered(f) - l.l4)
-	s := sum(0, f[source:source+n])
-	s = sum(s, f[destination:destination+n])
+	s := checksum.Add(0, f[source:source+n])
+	s = checksum.Add(s, f[destination:destination+n])
 	return s + length>>16 + length&0xffff + uint64(l.proto)
 }
 
@@ -89,11 +77,7 @@ func (l *layout) amend(f []byte, before uint64) {
 		return
 	}
 	source, destination, n := l.addresses()
-	after := sum(sum(0, f[source:source+n]), f[destination:destination+n])
-	s := uint64(^binary.BigEndian.Uint16(f[at:])) + uint64(fold(before)) + after
-	value := fold(s)
-	if value == 0 && l.proto == protoUDP {
-		value = 0xffff
-	}
-	binary.BigEndian.PutUint16(f[at:], value)
+	after := checksum.Add(checksum.Add(0, f[source:source+n]), f[destination:destination+n])
+	s := uint64(^binary.BigEndian.Uint16(f[at:])) + uint64(^checksum.Fold(before)) + after
+	binary.BigEndian.PutUint16(f[at:], l.field(s))
 }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+
+	"linerate/internal/checksum"
 )
 
 // A Swap puts one IP address in the place of another, or of any address of its
@@ -35,7 +37,7 @@ func (r *Rewrite) Apply(f []byte) (frame []byte, wrong bool) {
 	}
 	if l.ip > 0 && len(r.Src)+len(r.Dst) > 0 {
 		source, destination, n := l.addresses()
-		before := sum(sum(0, f[source:source+n]), f[destination:destination+n])
+		before := checksum.Add(checksum.Add(0, f[source:source+n]), f[destination:destination+n])
 		swap(f[source:source+n], r.Src)
 		swap(f[destination:destination+n], r.Dst)
 		l.amend(f, before)

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"linerate/internal/checksum"
 )
 
 // An Echo sends ICMP echo requests to one host from a raw socket. One goroutine
@@ -78,24 +80,9 @@ func (e *Echo) request(p Probe) error {
 		return e.cut.send(m, p.Fragment, uint32(e.id)<<16|uint32(e.seq))
 	}
 	if !e.v6 { // of ICMPv6 the kernel makes the checksum
-		binary.BigEndian.PutUint16(m[2:], checksum(m))
+		binary.BigEndian.PutUint16(m[2:], ^checksum.Fold(checksum.Add(0, m)))
 	}
 	return e.write(m)
-}
-
-// checksum is the Internet checksum (RFC 1071).
-func checksum(b []byte) uint16 {
-	var s uint32
-	for i := 0; i+1 < len(b); i += 2 {
-		s += uint32(b[i])<<8 | uint32(b[i+1])
-	}
-	if len(b)%2 == 1 {
-		s += uint32(b[len(b)-1]) << 8
-	}
-	for s > 0xffff {
-		s = s>>16 + s&0xffff
-	}
-	return ^uint16(s)
 }
 
 // reply reads a message and says whether it is the answer of that size to the last

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"linerate/internal/checksum"
 )
 
 // Of a fragment of IPv6 (RFC 8200, section 4.5): its header in bytes, and the bit of
@@ -60,7 +62,7 @@ func (c *cutter) send(m []byte, most int, number uint32) error {
 		return unix.EMSGSIZE
 	}
 	length := binary.BigEndian.AppendUint32(nil, uint32(len(m)))
-	binary.BigEndian.PutUint16(m[2:], checksum(slices.Concat(c.pseudo, length, m)))
+	binary.BigEndian.PutUint16(m[2:], ^checksum.Fold(checksum.Add(0, slices.Concat(c.pseudo, length, m))))
 	for at := 0; at < len(m); at += each {
 		end, more := min(at+each, len(m)), moreFragments
 		if end == len(m) {
