@@ -2,9 +2,7 @@ package gen
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -190,7 +188,7 @@ func sockaddr(a netip.Addr, port uint16, ifindex int) (unix.Sockaddr, error) {
 	sa := &unix.SockaddrInet6{Port: int(port), Addr: a.As16()}
 	switch zone := a.Zone(); {
 	case zone != "":
-		index, err := zoneIndex(zone)
+		index, err := linux.ZoneIndex(zone)
 		if err != nil {
 			return nil, fmt.Errorf("zone of %v: %w", a, err)
 		}
@@ -199,16 +197,4 @@ func sockaddr(a netip.Addr, port uint16, ifindex int) (unix.Sockaddr, error) {
 		sa.ZoneId = uint32(ifindex)
 	}
 	return sa, nil
-}
-
-// zoneIndex is the interface of a zone: its index or its name (RFC 4007).
-func zoneIndex(zone string) (int, error) {
-	if index, err := strconv.Atoi(zone); err == nil {
-		return index, nil
-	}
-	ifi, err := net.InterfaceByName(zone)
-	if err != nil {
-		return 0, err
-	}
-	return ifi.Index, nil
 }

@@ -3,11 +3,11 @@ package rx
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"linerate/internal/linux"
 )
 
 // A udpSocket is a UDP socket that never blocks.
@@ -125,27 +125,18 @@ func scope(c *Config, addr netip.Addr) (int, error) {
 	if zone == "" || zone == c.Interface {
 		return c.IfIndex, nil
 	}
-	if index, err := strconv.Atoi(zone); err == nil {
-		return index, nil
-	}
-	ifi, err := net.InterfaceByName(zone)
+	index, err := linux.ZoneIndex(zone)
 	if err != nil {
 		return 0, fmt.Errorf("zone of %s: %w", addr, err)
 	}
-	return ifi.Index, nil
+	return index, nil
 }
 
 // receiveBuffer asks for a receive buffer of the given size, 0 for the kernel's
 // default, and returns what the kernel gave.
 func receiveBuffer(fd, size int) (int, error) {
-	if size > 0 {
-		err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, size)
-		if err != nil { // EPERM without CAP_NET_ADMIN: net.core.rmem_max is the limit then
-			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, size)
-		}
-		if err != nil {
-			return 0, fmt.Errorf("setsockopt SO_RCVBUF: %w", err)
-		}
+	if err := linux.SetReceiveBuffer(fd, size); err != nil {
+		return 0, err
 	}
 	given, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 	if err != nil {
