@@ -188,6 +188,11 @@ func TestServerOutput(t *testing.T) {
 		t.Errorf("stock's JSON is %q", ours.ServerJSON)
 	}
 	stock.exit(0)
+	stock = s.serve("linerate iperf3 -s -1")
+	if text := s.client(0, "iperf3 -u -c 10.77.0.2 -k 50 -b 2M --get-server-output").out.String(); !strings.Contains(text, "\nServer output:\nAccepted connection from 10.77.0.1, port ") || !strings.Contains(text, "0/50 (0%)") {
+		t.Errorf("of the drop-in stock prints %q", text)
+	}
+	stock.exit(0)
 	s.serve("linerate serve")
 	if theirs := s.client(0, "iperf3 -u -J -c 10.77.0.2 -k 50 -b 2M --get-server-output").stock(); !strings.Contains(theirs.ServerText, "nothing was lost") {
 		t.Errorf("our text is %q", theirs.ServerText)

@@ -82,6 +82,7 @@ Client specific:
   -O, --omit N              perform pre-test for N seconds and omit the pre-test statistics
   -T, --title str           prefix every output line with this string
   --extra-data str          data string to include in client and server JSON
+  --get-server-output       get results from server
   --udp-counters-64bit      use 64-bit counters in UDP test packets
   --dont-fragment           set IPv4 Don't Fragment flag
   --repeating-payload       use a repeating pattern in the payload, instead of random bytes

@@ -24,6 +24,7 @@ func (a *iperf3Args) serve(ctx context.Context, stdio Stdio, daemon *daemon) err
 		return failIPerf3(stdio, err)
 	}
 	o := &iperf3Server{args: a, stdio: stdio, daemon: daemon, tests: make(map[int]*iperf3Output)}
+	c.Output = o.asText
 	s, err := serve.Open(ctx, c, o)
 	if err != nil {
 		return failIPerf3(stdio, fmt.Errorf("unable to start listener for connections: %w", err))
@@ -114,4 +115,21 @@ func (s *iperf3Server) Done(client netip.AddrPort, number int, rep *result.Repor
 	if !s.args.oneOff {
 		s.await(number + 1)
 	}
+}
+
+// asText is what a client reads that asks for this end's output, of the test that runs.
+func (s *iperf3Server) asText(rep *result.Report) string {
+	var b strings.Builder
+	o := newIPerf3Output(s.args, Stdio{Out: &b})
+	s.mu.Lock()
+	for _, test := range s.tests {
+		o.facts.Host, o.facts.Port = test.facts.Host, test.facts.Port
+	}
+	s.mu.Unlock()
+	_ = o.text.Started(rep) // a Builder takes all
+	for i := range rep.Intervals {
+		_ = o.text.Interval(rep, &rep.Intervals[i])
+	}
+	_ = o.text.Summary(rep)
+	return b.String()
 }
