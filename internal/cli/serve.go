@@ -48,7 +48,7 @@ their network, as anybody can forge the address that asks.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	add(f, &r.Port, "port", "p", "5201", "PORT", "port, unless ADDR:PORT names one", within(1, 65535))
-	add(f, &iperf2Port, "iperf2-port", "", "5001", "PORT", "port for clients of iperf 2; 0 for none", within(0, 65535))
+	add(f, &iperf2Port, "iperf2-port", "", "5001", "PORT", "port for clients of iperf 2; 0 for none, as with --auth-file if not named: they can't log in", within(0, 65535))
 	addressFlags(f, &r.V4, &r.V6, &r.Iface)
 	add(f, &c.MaxRate, "max-rate", "", "", "RATE", "most that a test may send, in bits of payload (default any)", parseMaxRate)
 	add(f, &c.MaxDuration, "max-duration", "", "1h", "TIME", "longest test", duration(time.Second))
@@ -65,6 +65,9 @@ their network, as anybody can forge the address that asks.`,
 	cmd.PreRun = func(cmd *cobra.Command, _ []string) {
 		if cmd.Flags().Changed("one-off") {
 			c.Tests = 1
+		}
+		if gate.users != "" && !cmd.Flags().Changed("iperf2-port") {
+			iperf2Port = 0 // its clients can't log in
 		}
 	}
 	return cmd
@@ -122,7 +125,13 @@ func runServe(ctx context.Context, r plan.ServeRequest, c serve.Config, iperf2Po
 		return fmt.Errorf("%w: --iperf2-port names another port for iperf 2, 0 none", err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- second.Serve(ctx, sockets, &iperf2Serving{s: o}) }()
+	go func() {
+		err := second.Serve(ctx, sockets, &iperf2Serving{s: o})
+		if err != nil {
+			o.stop() // no half of a server
+		}
+		ended <- err
+	}()
 	err = s.Serve(ctx)
 	o.stop()
 	errSecond := <-ended

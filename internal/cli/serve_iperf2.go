@@ -18,14 +18,7 @@ func openIPerf2(ctx context.Context, c serve.Config, port int, o *serving) (*ser
 			ReceiveOnly: len(c.Allow) == 0,
 		},
 		Local: netip.AddrPortFrom(c.Local.Addr(), uint16(port)), Device: c.Device, UDP: true, TCP: true, Most: c.MaxTests,
-		Allow: func(a netip.Addr) bool {
-			for _, p := range c.Allow {
-				if p.Contains(a) {
-					return true
-				}
-			}
-			return len(c.Allow) == 0
-		},
+		Allow: c.Allowed,
 		Refused: func(err error) {
 			o.mu.Lock()
 			defer o.mu.Unlock()

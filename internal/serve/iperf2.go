@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
 	"linerate/internal/plan"
 	"linerate/internal/result"
@@ -121,7 +122,12 @@ type iperf2Run struct {
 func (r *iperf2Run) acceptUDP(ctx context.Context) error {
 	for {
 		f, err := r.sockets.udp.Accept(ctx)
-		if err != nil {
+		var one *session.FlowError
+		switch {
+		case errors.As(err, &one):
+			r.refused(err)
+			continue
+		case err != nil:
 			return unlessClosed(ctx, err)
 		}
 		r.begin(ctx, f.From(), f.Close, func(o session.ServerObserver) error {
@@ -133,8 +139,12 @@ func (r *iperf2Run) acceptUDP(ctx context.Context) error {
 func (r *iperf2Run) acceptTCP(ctx context.Context) error {
 	for {
 		conn, err := r.sockets.tcp.AcceptTCP()
-		if err != nil {
-			return unlessClosed(ctx, err)
+		switch {
+		case ctx.Err() != nil, errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil: // out of descriptors, or a client that went away while it waited
+			time.Sleep(acceptPause)
+			continue
 		}
 		from := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
 		r.begin(ctx, from, conn.Close, func(o session.ServerObserver) error {
@@ -171,13 +181,19 @@ func (r *iperf2Run) begin(ctx context.Context, from netip.AddrPort, drop func() 
 		if r.slots != nil {
 			<-r.slots
 		}
-		if err != nil && ctx.Err() == nil && r.server.Refused != nil {
-			r.server.Refused(err)
+		if err != nil && ctx.Err() == nil {
+			r.refused(err)
 		}
 		if o.ended {
 			r.served()
 		}
 	})
+}
+
+func (r *iperf2Run) refused(err error) {
+	if r.server.Refused != nil {
+		r.server.Refused(err)
+	}
 }
 
 // served counts a client, and lets no more in after the last.

@@ -127,7 +127,7 @@ func (s *Server) receive(ctx context.Context, conn *net.TCPConn, arrival int, st
 	control.Patience = iperf3.Patience{First: firstPatience, Whole: firstPatience}
 	defer hurry(ctx, control)()
 	client := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
-	if !s.allowed(client.Addr()) {
+	if !s.Allowed(client.Addr()) {
 		conn.Close()
 		return
 	}
@@ -162,12 +162,13 @@ func hurry(ctx context.Context, control *iperf3.Conn) (calm func()) {
 	return func() { over() }
 }
 
-func (s *Server) allowed(client netip.Addr) bool {
-	if len(s.Allow) == 0 {
+// Allowed says whether a client of an address is served.
+func (c *Config) Allowed(client netip.Addr) bool {
+	if len(c.Allow) == 0 {
 		return true
 	}
 	client = client.Unmap().WithZone("")
-	for _, p := range s.Allow {
+	for _, p := range c.Allow {
 		if p.Contains(client) {
 			return true
 		}

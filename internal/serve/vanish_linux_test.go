@@ -209,3 +209,37 @@ func TestPortInUse(t *testing.T) {
 		}
 	}
 }
+
+// Results that are not of the kind that linerates tell end their test, and no other.
+func TestStrangeResults(t *testing.T) {
+	h := newHouse(t, lab.Config{}, Config{MaxTests: 1})
+	before := h.descriptors()
+	v := h.enter()
+	p := kinds[0]
+	p.Extra = []byte(`{"version":"test"}`)
+	check(t, v.control.WriteParams(&p))
+	expect(t, v.control, iperf3.Extra)
+	var greeting iperf3.Greeting
+	check(t, v.control.ReadExtra(&greeting))
+	expect(t, v.control, iperf3.CreateStreams)
+	check(t, iperf3.NewConn(h.dial()).WriteCookie(v.cookie))
+	expect(t, v.control, iperf3.TestStart)
+	check(t, v.control.WriteState(iperf3.TestStart))
+	expect(t, v.control, iperf3.TestRunning)
+	check(t, v.control.WriteState(iperf3.TestEnd))
+	expect(t, v.control, iperf3.ExchangeResults)
+	check(t, v.control.WriteResults(&iperf3.Results{Extra: []byte("5")}))
+	theirs, err := v.control.ReadResults()
+	check(t, err)
+	if !strings.Contains(string(theirs.Extra), "the client's results: ") {
+		t.Errorf("the server says %s", theirs.Extra)
+	}
+	expect(t, v.control, iperf3.DisplayResults)
+	check(t, v.control.WriteState(iperf3.IperfDone))
+	if said := h.await("broken"); !strings.Contains(said, "the client's results: ") {
+		t.Error(said)
+	}
+	v.leave()
+	h.settled(before)
+	h.serves()
+}

@@ -63,6 +63,7 @@ type server struct {
 	conduct       *conductor
 	control       *control
 	outbox        *outbox           // nil towards a stock client
+	warned        int               // warnings that the client knows
 	unsent        []result.Interval // that came too late for it
 }
 
@@ -140,7 +141,7 @@ func (s *server) interval() time.Duration {
 	if s.ask != nil {
 		asked = time.Duration(s.ask.Interval)
 	}
-	if s.MaxRate > 0 && (asked == 0 || asked > guardWindow) {
+	if s.MaxRate > 0 && (asked == 0 || asked > 2*guardWindow) {
 		return guardWindow
 	}
 	return asked
@@ -202,7 +203,7 @@ func (s *server) run(ctx context.Context) error {
 	if s.ask != nil {
 		s.outbox = newOutbox(s.Conn)
 		defer s.outbox.close()
-		if s.ask.Interval > 0 {
+		if s.ask.Interval > 0 && s.interval() == time.Duration(s.ask.Interval) {
 			s.conduct.board.o = relay{s.conduct.board.o, s}
 		}
 	}

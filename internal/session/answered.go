@@ -77,7 +77,7 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 	var client iperf3.Finding
 	if theirs != nil && len(theirs.Extra) > 0 {
 		if err := json.Unmarshal(theirs.Extra, &client); err != nil {
-			return nil, fmt.Errorf("the client's results: %w", err)
+			return &iperf3.Finding{}, fmt.Errorf("the client's results: %w", err)
 		}
 	}
 	if theirs != nil {
@@ -95,7 +95,7 @@ func (s *server) account(theirs *iperf3.Results) (*iperf3.Finding, error) {
 		reverse.Sender = out.sent()
 	}
 	s.conduct.board.end()
-	found := &iperf3.Finding{Hosts: s.rep.Hosts, Warnings: s.rep.Warnings, Intervals: s.unsent}
+	found := &iperf3.Finding{Hosts: s.rep.Hosts, Warnings: s.rep.Warnings[s.warned:], Intervals: s.unsent}
 	switch {
 	case client.Forward != nil:
 		forward.Sender = client.Forward.Sender

@@ -54,6 +54,7 @@ func (s *server) prepare(ctx context.Context) error {
 	}
 	if s.ask != nil {
 		g := iperf3.Greeting{Version: s.Version, Warnings: s.rep.Warnings, Reflector: s.reflector}
+		s.warned = len(s.rep.Warnings)
 		_, out := s.counts()
 		if g.Receive = s.rep.Config; out > 0 {
 			g.Send = s.rep.Config

@@ -55,7 +55,7 @@ func (c *client) dialResponder(ctx context.Context, to netip.AddrPort) (net.Conn
 	options.NoDelay = true // or a request would wait for the acknowledgement of the one before
 	conn, _, err := tcp.Dial(ctx, netip.AddrPortFrom(c.plan.Source, 0), to, options)
 	if err != nil {
-		return nil, &plan.PeerError{Err: fmt.Errorf("TCP port %d of the server, where it answers requests: %w (a firewall may hold it back)", to.Port(), err)}
+		return nil, unconnected(err, "TCP port %d of the server, where it answers requests: %w (a firewall may hold it back)", to.Port(), err)
 	}
 	return conn, nil
 }

@@ -112,3 +112,13 @@ func (c *client) introduce() error {
 	}
 	return nil
 }
+
+// unconnected is why a connection did not come about: what this host lacks, or else
+// the peer, in words that wrap err.
+func unconnected(err error, format string, args ...any) error {
+	var lacks *plan.HostError
+	if errors.As(plan.OpenError(err), &lacks) {
+		return lacks
+	}
+	return &plan.PeerError{Err: fmt.Errorf(format, args...)}
+}

@@ -137,6 +137,13 @@ func (l *IPerf2Listener) Accept(ctx context.Context) (*IPerf2Flow, error) {
 	defer context.AfterFunc(ctx, func() { l.conn.SetReadDeadline(time.Unix(1, 0)) })()
 	b, control := make([]byte, 1<<16), make([]byte, 256)
 	for {
+		for len(l.queue) > 0 {
+			next := l.queue[0]
+			l.queue = l.queue[1:]
+			if err := l.take(ctx, next); err != nil {
+				return nil, err
+			}
+		}
 		if len(l.ready) > 0 {
 			f := l.ready[0]
 			l.ready = l.ready[1:]
@@ -165,16 +172,16 @@ func (l *IPerf2Listener) Accept(ctx context.Context) (*IPerf2Flow, error) {
 			return nil, err
 		default:
 			l.queue = append(l.queue, received{b[:n], unmapped(from), destination(control[:nc])})
-			for len(l.queue) > 0 {
-				next := l.queue[0]
-				l.queue = l.queue[1:]
-				if err := l.take(ctx, next); err != nil {
-					return nil, err
-				}
-			}
 		}
 	}
 }
+
+// A FlowError is why one client gets no flow: the listener goes on.
+type FlowError struct{ Err error }
+
+func (e *FlowError) Error() string { return e.Err.Error() }
+
+func (e *FlowError) Unwrap() error { return e.Err }
 
 // take gives a datagram to its flow, or begins one with it.
 func (l *IPerf2Listener) take(ctx context.Context, r received) error {
@@ -186,12 +193,18 @@ func (l *IPerf2Listener) take(ctx context.Context, r received) error {
 	} else if !room || !iperf2.Opens(r.payload) {
 		return nil
 	}
+	if r.to.IsLinkLocalUnicast() {
+		r.to = r.to.WithZone(r.from.Addr().Zone())
+	}
 	local := netip.AddrPortFrom(r.to, l.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
 	f := &IPerf2Flow{First: append([]byte(nil), r.payload...), listener: l, from: r.from}
 	f.add(r.payload)
 	conn, err := l.dial(ctx, local, r.from, func() error { return l.before(f) })
-	if err != nil {
-		return fmt.Errorf("a socket for %v: %w", r.from, err)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return &FlowError{fmt.Errorf("a socket for %v: %w", r.from, err)}
 	}
 	f.Conn = conn.(*net.UDPConn)
 	l.mu.Lock()

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"linerate/internal/linux"
 )
 
 // dial opens a socket at the listener's own address local, connected to a client, and
@@ -25,7 +27,15 @@ func bind(c syscall.RawConn, local netip.AddrPort) error {
 	if local.Addr().Is4() {
 		name = &unix.SockaddrInet4{Port: int(local.Port()), Addr: local.Addr().As4()}
 	} else {
-		name = &unix.SockaddrInet6{Port: int(local.Port()), Addr: local.Addr().As16()}
+		name6 := &unix.SockaddrInet6{Port: int(local.Port()), Addr: local.Addr().As16()}
+		if zone := local.Addr().Zone(); zone != "" {
+			index, err := linux.ZoneIndex(zone)
+			if err != nil {
+				return err
+			}
+			name6.ZoneId = uint32(index)
+		}
+		name = name6
 	}
 	var failed error
 	err := c.Control(func(fd uintptr) { failed = unix.Bind(int(fd), name) })

@@ -26,7 +26,7 @@ func IPerf2Bounce(ctx context.Context, p *plan.Test, version string, o Observer)
 	defer cancel()
 	conn, _, err := tcp.Dial(dialing, netip.AddrPortFrom(p.Source, 0), p.Peer, options)
 	if err != nil {
-		return nil, &plan.PeerError{Err: fmt.Errorf("cannot connect to %s: %w (is iperf -s running there?)", p.Peer, err)}
+		return nil, unconnected(err, "cannot connect to %s: %w (is iperf -s running there?)", p.Peer, err)
 	}
 	defer conn.Close()
 	rep := newReport("test", version, p.Report, p.Warnings)

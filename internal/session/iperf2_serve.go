@@ -36,6 +36,8 @@ var ErrReceiveOnly = errors.New("it gets none, as anybody can forge the address 
 // network namespace.
 func ServeIPerf2(ctx context.Context, f *IPerf2Flow, opts IPerf2Options, o ServerObserver) error {
 	defer f.Close()
+	ctx, cancel := opts.bound(ctx)
+	defer cancel()
 	s := iperf2.ParseUDP(f.First)
 	if s.Mode != iperf2.Forward && (opts.ReceiveOnly || isGroup(f.Conn.LocalAddr())) {
 		return fmt.Errorf("%v asks for data over UDP: %w", f.from, ErrReceiveOnly)

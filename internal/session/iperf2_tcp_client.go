@@ -128,7 +128,7 @@ func (q *IPerf2TCPRequest) dial(ctx context.Context, t *iperf2TCP, s iperf2.Sett
 		}
 		c, took, err := tcp.Dial(ctx, local, q.Peer, q.Socket)
 		if err != nil {
-			return conns, 0, &plan.PeerError{Err: fmt.Errorf("cannot connect to %s: %w (is iperf -s running there?)", q.Peer, err)}
+			return conns, 0, unconnected(err, "cannot connect to %s: %w (is iperf -s running there?)", q.Peer, err)
 		}
 		conns = append(conns, c)
 		longest = max(longest, took)

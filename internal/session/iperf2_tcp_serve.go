@@ -20,6 +20,11 @@ import (
 // flow. It closes the connection.
 func ServeIPerf2TCP(ctx context.Context, conn *net.TCPConn, opts IPerf2Options, o ServerObserver) error {
 	defer conn.Close()
+	if err := conn.SetKeepAliveConfig(KeepAlive); err != nil {
+		return err
+	}
+	ctx, cancel := opts.bound(ctx)
+	defer cancel()
 	s, head, err := readHeader(conn)
 	if err != nil {
 		return err

@@ -24,13 +24,22 @@ type IPerf2Options struct {
 	Interval time.Duration // between lines of the report; 0 for none
 	Window   int           // socket buffer asked for, in bytes; 0 for the kernel's
 	IfIndex  int           // of the interface that the test uses; 0 for none in particular
-	// MostRate and MostTime bound what a client may ask a server to send, in
-	// bit/s and by the clock; 0 for no bound.
+	// MostRate bounds what a client may ask a server to send, in bit/s, and MostTime
+	// how long its test may last; 0 for no bound.
 	MostRate uint64
 	MostTime time.Duration
 	// ReceiveOnly has a server send no test data over UDP: nothing proves that the
 	// address which asks for it is the client's own.
 	ReceiveOnly bool
+}
+
+// bound ends a served test that takes longer than it may, and a little for its end.
+func (o *IPerf2Options) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	const forItsEnd = 5 * time.Second
+	if o.MostTime == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, o.MostTime+forItsEnd)
 }
 
 const (
@@ -176,31 +185,13 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 	err = errors.Join(err, unknown)
 	t.board.end()
 	if t.out != nil {
-		ways[outAt].Sender = t.sent()
+		ways[outAt].Sender = t.out.sent()
 		t.rep.Warnings = append(t.rep.Warnings, t.out.notes...)
 		if len(t.sockets) > 0 && err == nil {
 			ways[outAt].Receiver, err = t.fetch(ctx)
 		}
 	}
 	return t.file(&ways, len(legs), here, err)
-}
-
-// sent is what left, of each flow, too.
-func (t *iperf2UDP) sent() *result.Sender {
-	sum := t.out.sent()
-	flows := t.out.perFlow
-	if len(flows) < 2 {
-		return sum
-	}
-	span := time.Duration(sum.Seconds * float64(time.Second))
-	for i, n := range flows {
-		bytes, number := n*uint64(t.out.plan.Schedule.Sizes[0]), uint16(i)
-		sum.Flows = append(sum.Flows, result.Sender{
-			Flow: &number, PayloadBytes: bytes, Seconds: sum.Seconds, Rate: rate(t.out.plan.Stack, n, bytes, span),
-			SentPackets: &result.SentPackets{Packets: n},
-		})
-	}
-	return sum
 }
 
 // bothWays are the legs of an end, of which either may be nil, and which of the

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"time"
 
@@ -30,10 +29,7 @@ func SendTCP(ctx context.Context, p *plan.StreamPlan, version string, o Observer
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if errors.Is(err, errors.ErrUnsupported) {
-				return nil, plan.OpenError(err)
-			}
-			return nil, &plan.PeerError{Err: fmt.Errorf("cannot connect to %s: %w (is linerate recv --tcp, or any sink, listening there?)", p.Remote, err)}
+			return nil, unconnected(err, "cannot connect to %s: %w (is linerate recv --tcp, or any sink, listening there?)", p.Remote, err)
 		}
 		s.tcp = append(s.tcp, conn)
 		s.connect = max(s.connect, took)
