@@ -28,6 +28,7 @@ func (o Options) directions(b *strings.Builder, r *result.Report) {
 		o.tcpTable(b, all)
 		for _, d := range all {
 			o.shortfall(b, r.Config, d)
+			o.damage(b, d)
 		}
 		return
 	}
@@ -139,6 +140,18 @@ func (o Options) shortfall(b *strings.Builder, c *result.Config, d direction) {
 	if s := d.Sender; s != nil && s.SentTCP != nil && s.ShortfallBytes != nil && *s.ShortfallBytes > 0 {
 		o.line(b, " · ", nonEmpty(d.name, achieved(c, s.Rate), o.paint(yellow, units.FormatBytes(*s.ShortfallBytes)+" given up"))...)
 	}
+}
+
+// damage says how much came over TCP that was not what was sent, where that was checked.
+func (o Options) damage(b *strings.Builder, d direction) {
+	if d.Receiver == nil || d.Receiver.CorruptBytes == nil {
+		return
+	}
+	said := count(*d.Receiver.CorruptBytes, "byte") + " came damaged"
+	if *d.Receiver.CorruptBytes > 0 {
+		said = o.paint(red, said)
+	}
+	o.line(b, " · ", d.name, said)
 }
 
 // tcpTable has in place of loss what TCP did about it.

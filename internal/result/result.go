@@ -237,6 +237,7 @@ type Receiver struct {
 	Rate            *Rate   `json:"rate,omitempty"`    // of unique packets
 	*ArrivedPackets         // nil over TCP
 	*Arrivals               // nil over TCP, and of a stock peer
+	CorruptBytes    *uint64 `json:"corrupt_bytes,omitempty"` // over TCP, with --verify: those that differ from the pattern
 
 	Flow  *uint16    `json:"flow,omitempty"` // in Flows: which
 	Flows []Receiver `json:"flows,omitempty"`
@@ -265,7 +266,7 @@ type Arrivals struct {
 	LossBurst          *LossBurst   `json:"loss_burst,omitempty"`
 	BeyondWindow       uint64       `json:"beyond_window"`
 	Foreign            uint64       `json:"foreign"`
-	Corrupt            *uint64      `json:"corrupt,omitempty"`        // only with --verify
+	Corrupt            *uint64      `json:"corrupt,omitempty"`        // packets, only with --verify
 	Reflected          *uint64      `json:"reflected,omitempty"`      // probes sent back; only with --reflect
 	MergedPackets      uint64       `json:"merged_packets,omitempty"` // came in super-frames that GSO left or GRO made, and were split
 	MergedFrames       uint64       `json:"merged_frames,omitempty"`  // these super-frames

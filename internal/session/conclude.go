@@ -17,7 +17,11 @@ import (
 // of both ends' numbers. failed is why the test broke off, nil if it did not.
 func (c *client) settle(ctx context.Context, failed error) error {
 	theirs, err := c.exchange(ctx, failed)
-	if errors.Is(err, errAbandoned) {
+	switch {
+	case errors.Is(err, errAbandoned):
+		err = nil
+	case err != nil && failed == nil && ctx.Err() != nil: // stopped, not failed
+		c.rep.Warnings = append(c.rep.Warnings, "what the server counted is not known: "+err.Error())
 		err = nil
 	}
 	return errors.Join(failed, err, c.report(theirs))
@@ -37,9 +41,11 @@ var errAbandoned = errors.New("no results")
 
 // exchange swaps results with the server; nil if it has none to give.
 func (c *client) exchange(ctx context.Context, failed error) (*iperf3.Results, error) {
-	patience := resultPatience
-	if ctx.Err() != nil || failed != nil {
-		patience = partingPatience
+	patience := iperf3.Patience{First: resultPatience, Whole: resultPatience}
+	until := time.Now().Add(resultPatience)
+	parting := ctx.Err() != nil || failed != nil
+	if parting {
+		until = c.parting()
 	}
 	if c.stock() && c.out != nil && !c.plan.Request.TCP {
 		time.Sleep(stockDrain)
@@ -47,19 +53,22 @@ func (c *client) exchange(ctx context.Context, failed error) (*iperf3.Results, e
 	c.end()
 	select {
 	case <-c.ended:
-	case <-time.After(patience):
+	case <-time.After(time.Until(until)):
 		if failed != nil {
 			return nil, errAbandoned
 		}
-		return nil, fmt.Errorf("the server gave no results within %v", patience)
+		return nil, errors.New("the server gave no results in time")
 	}
 	if c.endErr != nil {
 		return nil, c.endErr
 	}
-	if err := c.catchUp(); err != nil {
+	drain := plan.TestDrain
+	if parting {
+		drain = min(drain, time.Until(until))
+	}
+	if err := c.catchUp(drain); err != nil {
 		return nil, err
 	}
-	c.conn.Patience = iperf3.Patience{First: patience, Whole: patience}
 	mine := c.conduct.resultsOf(&c.streams, c.out, c.in)
 	if !c.plan.Request.Stock {
 		finding, unknown := c.finding()
@@ -72,9 +81,17 @@ func (c *client) exchange(ctx context.Context, failed error) (*iperf3.Results, e
 	if err := c.conn.WriteResults(mine); err != nil {
 		return nil, controlError(err)
 	}
+	if parting {
+		patience.First = max(time.Until(until), time.Millisecond)
+		patience.Whole = patience.First
+	}
+	c.conn.Patience = patience
 	theirs, err := c.conn.ReadResults()
 	if err != nil {
 		return nil, controlError(err)
+	}
+	if parting {
+		return theirs, c.conn.WriteState(iperf3.IperfDone) // that it shows them, nobody waits for
 	}
 	if err := expect(c.conn, iperf3.DisplayResults, nil); err != nil {
 		return nil, err
@@ -82,13 +99,21 @@ func (c *client) exchange(ctx context.Context, failed error) (*iperf3.Results, e
 	return theirs, c.conn.WriteState(iperf3.IperfDone)
 }
 
-// catchUp takes what the server sent before it stopped.
-func (c *client) catchUp() error {
+// parting is until when the end of a test that was stopped, or broke off, may take.
+func (c *client) parting() time.Time {
+	if at := c.halted.Load(); at != nil {
+		return at.Add(partingPatience)
+	}
+	return time.Now().Add(partingPatience)
+}
+
+// catchUp takes what the server sent before it stopped, for no longer than patience.
+func (c *client) catchUp(patience time.Duration) error {
 	switch in := c.in.(type) {
 	case *receiving:
-		return in.catchUp()
+		return in.catchUp(patience)
 	case *tcpReceiving:
-		return in.drain(plan.TestDrain)
+		return in.drain(patience)
 	}
 	return nil
 }
@@ -123,6 +148,7 @@ func (c *client) report(theirs *iperf3.Results) error {
 	var other *result.Host // nil where nothing is known of it
 	var found iperf3.Finding
 	var out, in []iperf3.StreamResult
+	var peers error // what went wrong there
 	if theirs != nil {
 		c.rep.Config.PeerCongestion = theirs.CongestionUsed
 		if len(theirs.Extra) > 0 && !c.stock() {
@@ -131,6 +157,9 @@ func (c *client) report(theirs *iperf3.Results) error {
 			}
 			c.rep.Hosts = append(c.rep.Hosts, found.Hosts...)
 			c.rep.Warnings = append(c.rep.Warnings, found.Warnings...)
+			if found.Error != "" {
+				peers = fmt.Errorf("the server: %s", found.Error)
+			}
 		} else {
 			c.rep.Hosts = append(c.rep.Hosts, hostOf(c.otherRole(), theirs))
 		}
@@ -172,7 +201,7 @@ func (c *client) report(theirs *iperf3.Results) error {
 		}
 	}
 	c.rep.Sender, c.rep.Receiver, c.rep.Ledger = forward.Sender, forward.Receiver, forward.Ledger
-	return errors.Join(err, unknown, unbalanced, unbalancedBack)
+	return errors.Join(err, peers, unknown, unbalanced, unbalancedBack)
 }
 
 func (c *client) otherRole() string {

@@ -203,11 +203,11 @@ const (
 
 // catchUp counts what still comes after the sender is known to have stopped, until
 // nothing does for a while. It is for after run.
-func (r *receiving) catchUp() error {
+func (r *receiving) catchUp(patience time.Duration) error {
 	if r.settled() {
 		return nil
 	}
-	end := time.Now().Add(plan.TestDrain)
+	end := time.Now().Add(patience)
 	for quiet := 0; quiet < lags && time.Now().Before(end); {
 		before := r.tracker.Totals().Packets
 		limits := rx.Limits{Duration: lag}

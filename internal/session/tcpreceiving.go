@@ -2,8 +2,8 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"linerate/internal/probe"
@@ -93,10 +93,11 @@ func (r *tcpReceiving) drain(patience time.Duration) error {
 		ended = time.Now()
 	}
 	streams := tcpStreams{conns: r.conns}
+	var silent atomic.Bool // one went silent before it ended
 	err := streams.work(func(i int) error {
 		done, err := r.receivers[i].Drain(ctx, tcpSilence)
 		if !done && err == nil {
-			return errSilent
+			silent.Store(true)
 		}
 		return err
 	}, func(time.Duration, bool) {})
@@ -104,15 +105,12 @@ func (r *tcpReceiving) drain(patience time.Duration) error {
 	for i := range after {
 		if after[i] > before[i] {
 			ended = streams.ended
-			if errors.Is(err, errSilent) {
+			if silent.Load() {
 				ended = ended.Add(-tcpSilence)
 			}
 		}
 	}
 	r.ended = ended
-	if errors.Is(err, errSilent) {
-		return nil
-	}
 	return err
 }
 
@@ -121,13 +119,10 @@ func (r *tcpReceiving) lastInterval(show func(result.Interval)) {
 	r.tick(max(r.span(), r.lastAt), false, show)
 }
 
-// errSilent says that a stream went silent before it ended.
-var errSilent = errors.New("silent")
-
 // received is what came in all.
 func (r *tcpReceiving) received() *result.Receiver {
 	bytes, sum := r.total(r.receivedBy)
-	total := &result.Receiver{PayloadBytes: sum, Seconds: r.span().Seconds(), Rate: tcpRate(sum, r.span())}
+	total := &result.Receiver{PayloadBytes: sum, Seconds: r.span().Seconds(), Rate: tcpRate(sum, r.span()), CorruptBytes: r.corrupt()}
 	if len(r.conns) > 1 {
 		for i := range r.conns {
 			number := uint16(i)
@@ -137,6 +132,18 @@ func (r *tcpReceiving) received() *result.Receiver {
 		}
 	}
 	return total
+}
+
+// corrupt is how many bytes were not those of the pattern; nil if they were not looked at.
+func (r *tcpReceiving) corrupt() *uint64 {
+	if r.receivers[0].Verify == nil {
+		return nil
+	}
+	var sum uint64
+	for _, one := range r.receivers {
+		sum += one.Corrupt()
+	}
+	return &sum
 }
 
 func (r *tcpReceiving) progress() string {

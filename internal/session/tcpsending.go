@@ -166,6 +166,11 @@ func (s *tcpSending) shortfall() (sum uint64) {
 func (s *tcpSending) tick(at time.Duration, omitted bool, show func(result.Interval)) {
 	if omitted {
 		s.spared = s.shortfall()
+		defer func() {
+			for i := range s.facts {
+				s.facts[i] = newTCPFacts(s.facts[i].conn)
+			}
+		}()
 	}
 	start := s.lastAt
 	bytes, sum, length := s.since(at, s.sentBy)

@@ -47,6 +47,7 @@ type client struct {
 	endOnce    sync.Once     // of TestEnd, which says that the test is over
 	ended      chan struct{} // closed when the server ended the test, or was lost
 	endErr     error         // nil if it then waits for the results; to be read once ended is closed
+	halted     moment        // when it was stopped; not set until then
 }
 
 // Test runs a coordinated test against linerate serve or a stock iperf3 -s. A
@@ -55,6 +56,7 @@ type client struct {
 func Test(ctx context.Context, p *plan.Test, version string, o Observer) (*result.Report, error) {
 	c := &client{plan: p, o: o, version: version, cookie: p.Cookie, ended: make(chan struct{})}
 	defer c.close()
+	defer context.AfterFunc(ctx, func() { c.halted.set(time.Now()) })()
 	if err := c.connect(ctx); err != nil {
 		return nil, c.stopped(ctx, err)
 	}
