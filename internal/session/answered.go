@@ -183,10 +183,10 @@ func (s *server) hearRest(theirs *iperf3.Results) error {
 func (s *server) accountIn(d *result.Direction) (err error) {
 	switch in := s.in.(type) {
 	case *receiving:
-		d.Receiver, err = in.settle(func(iv result.Interval) { s.conduct.board.add(0, iv) })
+		d.Receiver, err = in.settle(s.conduct.board.add)
 		s.rep.Warnings = append(s.rep.Warnings, in.notes...)
 	case *tcpReceiving:
-		in.lastInterval(func(iv result.Interval) { s.conduct.board.add(0, iv) })
+		in.lastInterval(s.conduct.board.add)
 		d.Receiver = in.received()
 	}
 	return err

@@ -1,19 +1,21 @@
 package session
 
 import (
+	"cmp"
+	"slices"
+
 	"linerate/internal/result"
 )
 
-// A board puts together what the parts of a test tell of the same interval: both
-// ends, and both directions. A row shows once it is whole, or when a later one
-// is: a part may have nothing to say.
+// A board puts together what the parts of a test tell of the same time: both ends,
+// and both directions. Their intervals begin alike, unless one of them stood still and
+// tells of several at once. A row shows once it is whole, or when a later one is: a part
+// may have nothing to say.
 type board struct {
-	rep      *result.Report
-	o        Observer
-	parts    int // that make a row whole; 0 stands for 1
-	rows     []row
-	reported map[int]int // by part: its intervals so far
-	shown    int         // rows
+	rep   *result.Report // has the rows that have been shown
+	o     Observer
+	parts int // that make a row whole; 0 stands for 1
+	rows  []row
 }
 
 // A row is one interval as far as it is known.
@@ -22,24 +24,34 @@ type row struct {
 	parts int
 }
 
-// add takes the next interval of a part.
-func (b *board) add(part int, iv result.Interval) {
-	if b.reported == nil {
-		b.reported = make(map[int]int)
+// inOrder compares when intervals begin: what is omitted has a time of its own, the first.
+func inOrder(a, b *result.Interval) int {
+	switch {
+	case a.Omitted == b.Omitted:
+		return cmp.Compare(a.StartS, b.StartS)
+	case a.Omitted:
+		return -1
 	}
-	n := b.reported[part]
-	b.reported[part]++
-	if n < b.shown {
-		merge(&b.rep.Intervals[n], iv) // too late to be shown
+	return 1
+}
+
+// add takes the next interval of a part.
+func (b *board) add(iv result.Interval) {
+	shown := b.rep.Intervals
+	if n := len(shown); n > 0 && inOrder(&iv, &shown[n-1]) <= 0 { // too late to be shown
+		at, known := slices.BinarySearchFunc(shown, &iv, func(x result.Interval, iv *result.Interval) int { return inOrder(&x, iv) })
+		if known {
+			merge(&shown[at], iv)
+		} else {
+			b.rep.Intervals = slices.Insert(shown, at, iv)
+		}
 		return
 	}
-	for len(b.rows) <= n-b.shown {
-		b.rows = append(b.rows, row{})
+	at, known := slices.BinarySearchFunc(b.rows, &iv, func(x row, iv *result.Interval) int { return inOrder(&x.Interval, iv) })
+	if !known {
+		b.rows = slices.Insert(b.rows, at, row{Interval: result.Interval{StartS: iv.StartS, EndS: iv.EndS, Omitted: iv.Omitted}})
 	}
-	r := &b.rows[n-b.shown]
-	if r.parts == 0 {
-		r.StartS, r.EndS, r.Omitted = iv.StartS, iv.EndS, iv.Omitted
-	}
+	r := &b.rows[at]
 	merge(&r.Interval, iv)
 	r.parts++
 	for i := len(b.rows) - 1; i >= 0; i-- {
@@ -57,7 +69,6 @@ func (b *board) show(n int) {
 		b.o.Interval(b.rep, &b.rep.Intervals[len(b.rep.Intervals)-1])
 	}
 	b.rows = b.rows[n:]
-	b.shown += n
 }
 
 // settled has the rows that wait say that nothing came where their receiver, which

@@ -3,6 +3,8 @@ package session
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"linerate/internal/result"
 )
 
@@ -23,13 +25,13 @@ func TestLastRowIsWhole(t *testing.T) {
 			Seconds: 1, IntervalSent: &result.IntervalSent{Packets: uint64(packets)},
 		}}
 	}
-	b.add(0, sent(0, 10))
-	b.add(1, result.Interval{StartS: 0, EndS: 1, Receiver: &result.ReceiverInterval{
+	b.add(sent(0, 10))
+	b.add(result.Interval{StartS: 0, EndS: 1, Receiver: &result.ReceiverInterval{
 		Seconds: 1, IntervalArrived: &result.IntervalArrived{Packets: 11},
 	}})
 	last := sent(1, 1)
 	last.Reverse = &result.ReverseInterval{Sender: sent(1, 1).Sender}
-	b.add(0, last)
+	b.add(last)
 	if seen.n != 1 {
 		t.Fatalf("%d rows before the end, want the one that is whole", seen.n)
 	}
@@ -46,10 +48,48 @@ func TestLastRowIsWhole(t *testing.T) {
 
 	// What no receiver of packets tells of stays unknown.
 	b = board{rep: &result.Report{}, o: seen, parts: 2}
-	b.add(0, result.Interval{EndS: 1, Sender: &result.SenderInterval{Seconds: 1, PayloadBytes: 5}})
+	b.add(result.Interval{EndS: 1, Sender: &result.SenderInterval{Seconds: 1, PayloadBytes: 5}})
 	b.settled()
 	b.end()
 	if r := b.rep.Intervals[0].Receiver; r != nil {
 		t.Errorf("over TCP it has %+v", r)
+	}
+}
+
+// A sender that stood still tells of three intervals at once: what the receiver tells
+// stands beside the times that it is of, whatever comes first.
+func TestRowsAreOfOneTime(t *testing.T) {
+	interval := func(from, to float64) result.Interval { return result.Interval{StartS: from, EndS: to} }
+	sent := func(from, to float64) result.Interval {
+		iv := interval(from, to)
+		iv.Sender = &result.SenderInterval{Seconds: to - from}
+		return iv
+	}
+	came := func(from, to float64) result.Interval {
+		iv := interval(from, to)
+		iv.Receiver = &result.ReceiverInterval{Seconds: to - from}
+		return iv
+	}
+	omitted := func(iv result.Interval) result.Interval {
+		iv.Omitted = true
+		return iv
+	}
+	rep := &result.Report{}
+	b := board{rep: rep, o: &rowsSeen{}, parts: 2}
+	for _, iv := range []result.Interval{
+		omitted(sent(0, 1)), omitted(came(0, 1)), sent(0, 1), came(0, 1), came(1, 2), sent(1, 4), sent(4, 5), came(2, 3), came(4, 5), came(3, 4), sent(5, 6),
+	} {
+		b.add(iv)
+	}
+	b.end()
+	var got [][3]any
+	for _, iv := range rep.Intervals {
+		got = append(got, [3]any{iv.StartS, iv.Sender != nil, iv.Receiver != nil})
+	}
+	want := [][3]any{
+		{0., true, true}, {0., true, true}, {1., true, true}, {2., false, true}, {3., false, true}, {4., true, true}, {5., true, false},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -234,9 +234,9 @@ func (c *client) reportOut(d *result.Direction, theirs []iperf3.StreamResult) er
 
 // reportIn is what the server sent and this end received.
 func (c *client) reportIn(d *result.Direction, theirs []iperf3.StreamResult, all *iperf3.Results) (err error) {
-	show := func(iv result.Interval) { c.conduct.board.add(0, iv) }
+	show := c.conduct.board.add
 	if c.out != nil {
-		show = turn(func(iv result.Interval) { c.conduct.board.add(1, iv) })
+		show = turn(show)
 	}
 	switch in := c.in.(type) {
 	case *receiving:

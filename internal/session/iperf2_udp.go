@@ -167,7 +167,7 @@ func (t *iperf2UDP) run(ctx context.Context) error {
 
 	var ways [2]result.Direction
 	if t.in != nil {
-		show := func(iv result.Interval) { t.board.add(inAt, iv) }
+		show := t.board.add
 		if inAt == 1 {
 			show = turn(show)
 		}

@@ -86,7 +86,7 @@ func (c *conductor) show(part int) func(result.Interval) {
 			if part == 0 {
 				iv.Hosts = c.lap()
 			}
-			c.board.add(part, iv)
+			c.board.add(iv)
 		}
 	}
 }

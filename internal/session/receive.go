@@ -32,7 +32,7 @@ func Receive(ctx context.Context, p *plan.Receive, version string, o Observer) (
 	err = c.conduct(ctx, r)
 	here, unknown := c.end(r, nil)
 	var unsettled error
-	rep.Receiver, unsettled = r.settle(func(iv result.Interval) { c.board.add(0, iv) })
+	rep.Receiver, unsettled = r.settle(c.board.add)
 	rep.Hosts = []result.Host{*here}
 	test := ledger.Test{Config: rep.Config, IPv6: r.tracker.IPv6(), Receiver: rep.Receiver, ReceiverHost: here}
 	rep.Ledger = ledger.Settle(test)

@@ -153,7 +153,7 @@ func (c *client) run(ctx context.Context) error {
 // says that the test is over, which may be after all legs here have ended.
 func (c *client) showNews() {
 	for _, iv := range c.news.take() {
-		c.conduct.board.add(len(c.legs()), iv)
+		c.conduct.board.add(iv)
 	}
 }
 
