@@ -65,23 +65,25 @@ type program struct {
 	ended chan struct{}
 }
 
-// printed is what a program has printed; has may be asked while it runs.
+// printed is what a program has printed; it may be asked while that runs.
 type printed struct {
-	bytes.Buffer
-	sync.Mutex
+	mu sync.Mutex
+	b  bytes.Buffer
 }
 
 func (o *printed) Write(b []byte) (int, error) {
-	o.Lock()
-	defer o.Unlock()
-	return o.Buffer.Write(b)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
 }
 
-func (o *printed) has(what *regexp.Regexp) bool {
-	o.Lock()
-	defer o.Unlock()
-	return what.Match(o.Bytes())
+func (o *printed) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
 }
+
+func (o *printed) has(what *regexp.Regexp) bool { return what.MatchString(o.String()) }
 
 // start starts a command line on a host.
 func (s *stage) start(h *lab.Host, line string) *program {
@@ -150,7 +152,7 @@ func (p *program) ours() *result.Report {
 // streamed reads linerate's report at the end of its stream.
 func (p *program) streamed() *result.Report {
 	p.s.Helper()
-	lines := bytes.Split(bytes.TrimSpace(p.out.Bytes()), []byte("\n"))
+	lines := bytes.Split(bytes.TrimSpace([]byte(p.out.String())), []byte("\n"))
 	last := struct{ End result.Report }{}
 	if err := json.Unmarshal(lines[len(lines)-1], &last); err != nil {
 		p.s.Fatalf("%v prints no report: %v", p.cmd.Args, err)
@@ -168,7 +170,7 @@ func (p *program) stock() *stockReport {
 
 func (p *program) decode(into any) {
 	p.s.Helper()
-	if err := json.Unmarshal(p.out.Bytes(), into); err != nil {
+	if err := json.Unmarshal([]byte(p.out.String()), into); err != nil {
 		p.s.Fatalf("%v prints no report: %v", p.cmd.Args, err)
 	}
 }

@@ -41,11 +41,10 @@ var errAbandoned = errors.New("no results")
 
 // exchange swaps results with the server; nil if it has none to give.
 func (c *client) exchange(ctx context.Context, failed error) (*iperf3.Results, error) {
-	patience := iperf3.Patience{First: resultPatience, Whole: resultPatience}
-	until := time.Now().Add(resultPatience)
+	patience, until := resultPatience, time.Now().Add(resultPatience)
 	parting := ctx.Err() != nil || failed != nil
 	if parting {
-		until = c.parting()
+		patience, until = partingPatience, c.parting()
 	}
 	if c.stock() && c.out != nil && !c.plan.Request.TCP {
 		time.Sleep(stockDrain)
@@ -57,7 +56,7 @@ func (c *client) exchange(ctx context.Context, failed error) (*iperf3.Results, e
 		if failed != nil {
 			return nil, errAbandoned
 		}
-		return nil, errors.New("the server gave no results in time")
+		return nil, fmt.Errorf("the server gave no results within %v", patience)
 	}
 	if c.endErr != nil {
 		return nil, c.endErr
@@ -82,10 +81,9 @@ func (c *client) exchange(ctx context.Context, failed error) (*iperf3.Results, e
 		return nil, controlError(err)
 	}
 	if parting {
-		patience.First = max(time.Until(until), time.Millisecond)
-		patience.Whole = patience.First
+		patience = max(time.Until(until), time.Millisecond)
 	}
-	c.conn.Patience = patience
+	c.conn.Patience = iperf3.Patience{First: patience, Whole: patience}
 	theirs, err := c.conn.ReadResults()
 	if err != nil {
 		return nil, controlError(err)
