@@ -33,6 +33,22 @@ func (h *house) running() (all []*visitor) {
 	return all
 }
 
+// runs starts a test of a stream over TCP as a linerate does.
+func (h *house) runs(v *visitor) {
+	h.t.Helper()
+	p := kinds[0]
+	p.Extra = []byte(`{"version":"test"}`)
+	check(h.t, v.control.WriteParams(&p))
+	expect(h.t, v.control, iperf3.Extra)
+	var greeting iperf3.Greeting
+	check(h.t, v.control.ReadExtra(&greeting))
+	expect(h.t, v.control, iperf3.CreateStreams)
+	check(h.t, iperf3.NewConn(h.dial()).WriteCookie(v.cookie))
+	expect(h.t, v.control, iperf3.TestStart)
+	check(h.t, v.control.WriteState(iperf3.TestStart))
+	expect(h.t, v.control, iperf3.TestRunning)
+}
+
 // The cable is cut: nobody says anything any more, but nobody acknowledges either.
 // The places are free within seconds, and nothing is sent on (BC-067).
 func TestCutCable(t *testing.T) {
@@ -69,17 +85,7 @@ func TestFrozenClients(t *testing.T) {
 	streamless.open(&kinds[2], 0)
 	running := h.enter()
 	defer running.leave()
-	p := kinds[0]
-	p.Extra = []byte(`{"version":"test"}`) // linerate's: something is due from it all the time
-	check(t, running.control.WriteParams(&p))
-	expect(t, running.control, iperf3.Extra)
-	var greeting iperf3.Greeting
-	check(t, running.control.ReadExtra(&greeting))
-	expect(t, running.control, iperf3.CreateStreams)
-	check(t, iperf3.NewConn(h.dial()).WriteCookie(running.cookie))
-	expect(t, running.control, iperf3.TestStart)
-	check(t, running.control.WriteState(iperf3.TestStart))
-	expect(t, running.control, iperf3.TestRunning)
+	h.runs(running)   // linerate's: something is due from it all the time
 	done := h.enter() // with the test, but its results don't come
 	defer done.leave()
 	done.open(&kinds[0], 1)
@@ -215,17 +221,7 @@ func TestStrangeResults(t *testing.T) {
 	h := newHouse(t, lab.Config{}, Config{MaxTests: 1})
 	before := h.descriptors()
 	v := h.enter()
-	p := kinds[0]
-	p.Extra = []byte(`{"version":"test"}`)
-	check(t, v.control.WriteParams(&p))
-	expect(t, v.control, iperf3.Extra)
-	var greeting iperf3.Greeting
-	check(t, v.control.ReadExtra(&greeting))
-	expect(t, v.control, iperf3.CreateStreams)
-	check(t, iperf3.NewConn(h.dial()).WriteCookie(v.cookie))
-	expect(t, v.control, iperf3.TestStart)
-	check(t, v.control.WriteState(iperf3.TestStart))
-	expect(t, v.control, iperf3.TestRunning)
+	h.runs(v)
 	check(t, v.control.WriteState(iperf3.TestEnd))
 	expect(t, v.control, iperf3.ExchangeResults)
 	check(t, v.control.WriteResults(&iperf3.Results{Extra: []byte("5")}))
