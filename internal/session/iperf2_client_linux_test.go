@@ -185,7 +185,7 @@ func TestIPerf2ClientOfStockUDPServerBothWays(t *testing.T) {
 	} {
 		t.Run([]string{"forward", "-R", "--full-duplex", "-d", "-r"}[c.mode], func(t *testing.T) {
 			end := stockServer(t, l, "-u")
-			reports := testIPerf2(t, l, IPerf2Request{Mode: c.mode, IPerf2Options: IPerf2Options{Interval: 50 * time.Millisecond},
+			reports := testIPerf2(t, l, IPerf2Request{Mode: c.mode, IPerf2Options: IPerf2Options{Interval: 50 * time.Millisecond, Window: 4 << 20},
 				Send: plan.SendRequest{Path: "udp", Payload: 1000, Rate: mustRate(t, "4M"), Duration: 200 * time.Millisecond}})
 			out := end()
 			if len(reports) != c.reports {
