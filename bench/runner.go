@@ -14,9 +14,10 @@ import (
 type Runner func(context.Context, Offer) (*result.Report, error)
 
 // series runs the trials of one command, whose report tells by them what the peer is. A
-// trial that does not tell what became of every packet is refused. Once a trial was measured the peer has been there: what
-// fails then breaks the series off, be it within a trial or between two, and is no
-// longer an error of the plan's kinds, which say why a test can't begin.
+// trial that does not tell what became of every packet is refused. Once a trial was
+// measured the peer has been there: what fails then breaks the series off, be it within
+// a trial or between two, and is no longer an error of the plan's kinds, which say why a
+// test can't begin.
 func (run Runner) series(of *result.Report) Runner {
 	measured := false
 	return func(ctx context.Context, o Offer) (*result.Report, error) {

@@ -85,9 +85,9 @@ func (b *bench) head() {
 		"have another machine share it, as two hardware threads do, which no counter tells. So the XDP program,\n"+
 		"which runs on the sender's core, times a fixed piece of work each ms, of which no more than 1 in %.0f\n"+
 		"may take %.0f %% longer than usual. Unseen goes also what the Go runtime takes: it has a thread that never\n"+
-		"sleeps give up its processor some 50 times a second, for about 30 µs, or for ms where the thread that is\n"+
-		"to hand it back has to wait for the other processor. The last column is for how long the\n"+
-		"sender's thread was ready and others had the processor (on which the receiving end works, too), and\n"+
+		"sleeps give up its processor for a moment, again and again, and for longer where the thread that is to\n"+
+		"hand it back has to wait for the other processor. The last column is for how long the sender's thread\n"+
+		"was ready and others had the processor (on which the receiving end works, too), and\n"+
 		"what the hypervisor gave to others of all processors.\n\n", 100*share, 1/littleWaited, 1/littleSlowed, 100*slowed-100)
 	b.idle()
 }
